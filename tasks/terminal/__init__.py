@@ -1,0 +1,1 @@
+"""Task sets of the terminal environment."""
