@@ -102,9 +102,13 @@ class Check:
 
     def __post_init__(self) -> None:
         if not self.name or self.name.startswith("_"):
-            raise ConfigurationError(f"check name {self.name!r} must be non-empty and must not start with '_'")
+            raise ConfigurationError(
+                f"check name {self.name!r} must be non-empty and must not start with '_'"
+            )
         if not (math.isfinite(self.weight) and self.weight > 0):
-            raise ConfigurationError(f"check {self.name!r}: weight must be positive and finite, got {self.weight}")
+            raise ConfigurationError(
+                f"check {self.name!r}: weight must be positive and finite, got {self.weight}"
+            )
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,9 @@ class Progress:
     success: bool
 
     @classmethod
-    def of(cls, checks: Sequence[Check], scores: Sequence[float], evidence: Sequence[str] | None = None) -> Progress:
+    def of(
+        cls, checks: Sequence[Check], scores: Sequence[float], evidence: Sequence[str] | None = None
+    ) -> Progress:
         """Adds scores up, exactly (rationals), rounding once at the end.
 
         Raises:
@@ -144,7 +150,10 @@ class Progress:
             if not (isinstance(score, (int, float)) and math.isfinite(score) and 0 <= score <= 1):
                 raise GraderError(f"check {check.name!r} scored {score!r}; a score lies in [0, 1]")
         total = sum((Fraction(check.weight) for check in checks), Fraction(0))
-        done = sum((Fraction(c.weight) * Fraction(float(s)) for c, s in zip(checks, scores, strict=True)), Fraction(0))
+        done = sum(
+            (Fraction(c.weight) * Fraction(float(s)) for c, s in zip(checks, scores, strict=True)),
+            Fraction(0),
+        )
         success = all(score == 1.0 for check, score in zip(checks, scores, strict=True) if check.required)
         value = float(done / total)
         if value == 1.0 and done != total:

@@ -71,7 +71,9 @@ class GraderData:
         return "GraderData(hidden)"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        raise ConfigurationError("GraderData is never serialised: take it from TaskSet.grader(task_id) where it is needed")
+        raise ConfigurationError(
+            "GraderData is never serialised: take it from TaskSet.grader(task_id) where it is needed"
+        )
 
 
 class TaskSet(abc.ABC):
@@ -126,7 +128,9 @@ class TaskSet(abc.ABC):
         """The error for an id that is not in the set, with the nearest that is."""
         known = [known_id for split in SPLITS for known_id in self.ids(split)]
         where = f" ({split_hint})" if split_hint else ""
-        return UnknownTaskError(f"task {task_id!r} is not in {self.name!r}{where}.{did_you_mean(task_id, known)}")
+        return UnknownTaskError(
+            f"task {task_id!r} is not in {self.name!r}{where}.{did_you_mean(task_id, known)}"
+        )
 
 
 def stable_rng(*key: object) -> np.random.Generator:
