@@ -180,9 +180,7 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
 
     # -- Gymnasium's interface ------------------------------------------------------------------------------------
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[str, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Starts an episode: of `options["task_id"]`, else of a task drawn with the environment's generator.
 
         Raises:
@@ -245,8 +243,7 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
             return None
         progress = self._episode.progress
         lines = [
-            f"[{'x' if score == 1.0 else ' '}] {name}"
-            for name, score in (progress.checks if progress else {}).items()
+            f"[{'x' if score == 1.0 else ' '}] {name}" for name, score in (progress.checks if progress else {}).items()
         ]
         return "\n".join([self._last_text, *lines])
 
@@ -279,9 +276,7 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
         if self._closed:
             raise ClosedEnvironmentError("restore() after close(): make a new environment")
         if snapshot.kind != type(self).__name__:
-            raise SnapshotError(
-                f"a snapshot of {snapshot.kind} cannot be restored into {type(self).__name__}"
-            )
+            raise SnapshotError(f"a snapshot of {snapshot.kind} cannot be restored into {type(self).__name__}")
         if snapshot.wrappers:
             raise SnapshotError("this snapshot is of a wrapper stack: use agentenv.restore(env, snapshot)")
         self._episode = None
@@ -338,7 +333,7 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
         if not is_encodable(action):
             return Reply("Invalid action: it holds lone surrogates, which are not text.", valid=False)
         if action not in self.action_space:
-            size, most = len(action.encode("utf-8")), self.action_space.max_bytes  # type: ignore[attr-defined]
+            size, most = len(action.encode("utf-8")), self.action_space.max_bytes
             return Reply(f"Invalid action: {size} bytes; at most {most} are accepted.", valid=False)
         return self.act(action)
 

@@ -102,13 +102,9 @@ class Check:
 
     def __post_init__(self) -> None:
         if not self.name or self.name.startswith("_"):
-            raise ConfigurationError(
-                f"check name {self.name!r} must be non-empty and must not start with '_'"
-            )
+            raise ConfigurationError(f"check name {self.name!r} must be non-empty and must not start with '_'")
         if not (math.isfinite(self.weight) and self.weight > 0):
-            raise ConfigurationError(
-                f"check {self.name!r}: weight must be positive and finite, got {self.weight}"
-            )
+            raise ConfigurationError(f"check {self.name!r}: weight must be positive and finite, got {self.weight}")
 
 
 @dataclass(frozen=True)
@@ -128,9 +124,7 @@ class Progress:
     success: bool
 
     @classmethod
-    def of(
-        cls, checks: Sequence[Check], scores: Sequence[float], evidence: Sequence[str] | None = None
-    ) -> Progress:
+    def of(cls, checks: Sequence[Check], scores: Sequence[float], evidence: Sequence[str] | None = None) -> Progress:
         """Adds scores up, exactly (rationals), rounding once at the end.
 
         Raises:

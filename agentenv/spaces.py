@@ -183,9 +183,7 @@ def _create_shared_memory(space: UnicodeText, n: int = 1, ctx: Any = None) -> Sy
 
 
 @write_to_shared_memory.register(UnicodeText)
-def _write_to_shared_memory(
-    space: UnicodeText, index: int, value: str, shared_memory: SynchronizedString
-) -> None:
+def _write_to_shared_memory(space: UnicodeText, index: int, value: str, shared_memory: SynchronizedString) -> None:
     encoded = value.encode("utf-8")
     if len(encoded) > space.max_bytes:
         raise TextTooLongError(
@@ -199,9 +197,7 @@ def _write_to_shared_memory(
 
 
 @read_from_shared_memory.register(UnicodeText)
-def _read_from_shared_memory(
-    space: UnicodeText, shared_memory: SynchronizedString, n: int = 1
-) -> tuple[str, ...]:
+def _read_from_shared_memory(space: UnicodeText, shared_memory: SynchronizedString, n: int = 1) -> tuple[str, ...]:
     view = memoryview(shared_memory.get_obj()).cast("B")
     texts: list[str] = []
     for index in range(n):

@@ -32,9 +32,7 @@ _KNOWN_STATE: dict[type[Any], tuple[str, ...]] = {
         "length_queue",
     ),
 }
-_STATELESS = frozenset(
-    {"TransformAction", "TransformObservation", "TransformReward", "ClipReward", "LambdaReward"}
-)
+_STATELESS = frozenset({"TransformAction", "TransformObservation", "TransformReward", "ClipReward", "LambdaReward"})
 
 
 def wrappers_of(env: gym.Env[Any, Any]) -> Iterator[gym.Wrapper[Any, Any, Any, Any]]:
@@ -98,9 +96,7 @@ def _base(env: gym.Env[Any, Any]) -> AgentEnv:
 def _constructor_arguments(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> dict[str, Any]:
     kwargs = getattr(wrapper, "_saved_kwargs", None)
     if kwargs is None:
-        raise SnapshotError(
-            f"wrapper {type(wrapper).__name__} must record its arguments (RecordConstructorArgs)"
-        )
+        raise SnapshotError(f"wrapper {type(wrapper).__name__} must record its arguments (RecordConstructorArgs)")
     return copy.deepcopy(dict(kwargs))
 
 

@@ -128,9 +128,7 @@ class TaskSet(abc.ABC):
         """The error for an id that is not in the set, with the nearest that is."""
         known = [known_id for split in SPLITS for known_id in self.ids(split)]
         where = f" ({split_hint})" if split_hint else ""
-        return UnknownTaskError(
-            f"task {task_id!r} is not in {self.name!r}{where}.{did_you_mean(task_id, known)}"
-        )
+        return UnknownTaskError(f"task {task_id!r} is not in {self.name!r}{where}.{did_you_mean(task_id, known)}")
 
 
 def stable_rng(*key: object) -> np.random.Generator:

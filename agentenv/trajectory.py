@@ -118,9 +118,7 @@ class Trajectory:
         values = dict(values)
         version = values.pop("schema", None)
         if version != SCHEMA_VERSION:
-            raise TrajectoryFormatError(
-                f"trajectory schema {version!r} is not the supported {SCHEMA_VERSION}"
-            )
+            raise TrajectoryFormatError(f"trajectory schema {version!r} is not the supported {SCHEMA_VERSION}")
         turns = values.pop("turns", [])
         if not isinstance(turns, list):
             raise TrajectoryFormatError(f"'turns' must be a list, got {type(turns).__name__}")

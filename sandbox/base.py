@@ -12,7 +12,16 @@ from dataclasses import dataclass
 
 from agentenv.progress import FileStat, RunResult
 
-__all__ = ["WORKSPACE", "Completed", "FileEntry", "Limits", "Sandbox", "SandboxSnapshot", "Session", "SessionReply"]
+__all__ = [
+    "WORKSPACE",
+    "Completed",
+    "FileEntry",
+    "Limits",
+    "Sandbox",
+    "SandboxSnapshot",
+    "Session",
+    "SessionReply",
+]
 
 WORKSPACE = "/workspace"
 
