@@ -171,6 +171,9 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
     def hash_state(self) -> str:
         """Equal states give equal hashes."""
 
+    def on_restore(self, task: Task) -> None:
+        """Called after `load`, with the restored episode's task: fetch here what is never part of a snapshot."""
+
     def release(self) -> None:
         """Frees what the environment holds; idempotent, never raises."""
 
@@ -285,6 +288,7 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
         self._np_random = copy.deepcopy(snapshot.base["rng"])
         self._np_random_seed = snapshot.base["rng_seed"]
         self._last_text = snapshot.base["last_text"]
+        self.on_restore(self._episode.task)
 
     def fork(self) -> AgentEnv:
         """An independent copy at this very state."""

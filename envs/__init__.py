@@ -1,1 +1,1 @@
-
+"""The environments, one module each. They are imported by Gymnasium when made."""
