@@ -62,7 +62,11 @@ class Policy(Protocol):
 
     name: str
     version: int
-    format: ChatFormat | None
+
+    @property
+    def format(self) -> ChatFormat | None:
+        """How this policy's prompts are built."""
+        ...
 
     def act(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Sample]:
         """One sample per prompt, in order."""
