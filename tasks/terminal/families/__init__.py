@@ -1,0 +1,1 @@
+"""Families of generated terminal tasks: one module a family, each with one `FAMILY`."""
