@@ -1,0 +1,1 @@
+"""What the host can enforce on a sandbox, and how."""

@@ -1,0 +1,516 @@
+"""The local backend: bubblewrap on this host. Invariant: a sandbox's files change only by what runs inside it.
+
+A sandbox is a private host directory (its files), a user id of its own, control groups where there are any, and, once
+a session is open, one supervised process tree. Everything else (a script run, a verifier) is a fresh bubblewrap.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentenv.errors import ClosedEnvironmentError, ConfigurationError, SandboxLostError, SnapshotError
+from agentenv.progress import FileStat, RunResult
+from agentenv.sandbox import bwrap, processes, store
+from agentenv.sandbox.base import WORKSPACE, Completed, FileEntry, Limits, Sandbox, SandboxSnapshot
+from agentenv.sandbox.copying import Copied, copy_tree
+from agentenv.sandbox.files import Tree
+from agentenv.sandbox.hashing import FileHashes, hash_layers
+from agentenv.sandbox.isolation.limits import ControlGroups, require
+from agentenv.sandbox.registry import UidLease, host_root, lease_uid
+from agentenv.sandbox.session import LocalSession, Supervised, supervisor
+from agentenv.sandbox.text import clean
+
+__all__ = ["LocalSandbox", "LocalView"]
+
+_BASH = ("/bin/bash", "--norc", "--noprofile")
+_SCRIPT_OUTPUT = 1 << 20
+_ARGUMENT_BYTES = 100_000
+_IDLE_PROCESSES = 2
+
+
+class LocalView:
+    """A `StateView` of a sandbox: its files as they are, scripts on throw-away forks."""
+
+    def __init__(self, box: LocalSandbox) -> None:
+        self._box = box
+
+    def read(self, path: str, max_bytes: int = 4 << 20) -> bytes:
+        """See `StateView.read`."""
+        return self._box.read(path, max_bytes)
+
+    def text(self, path: str, max_bytes: int = 4 << 20) -> str:
+        """See `StateView.text`."""
+        return self._box.text(path, max_bytes)
+
+    def stat(self, path: str) -> FileStat:
+        """See `StateView.stat`."""
+        return self._box.stat(path)
+
+    def listdir(self, path: str) -> list[str]:
+        """See `StateView.listdir`."""
+        return self._box.listdir(path)
+
+    def exists(self, path: str) -> bool:
+        """See `StateView.exists`."""
+        return self._box.exists(path)
+
+    def run(self, script: str, timeout_s: float = 10.0) -> RunResult:
+        """See `StateView.run`."""
+        return self._box.run_on_fork(script, timeout_s)
+
+
+@dataclass
+class _Live:
+    """What a started sandbox holds on the host."""
+
+    place: store.Place
+    base: store.Base | None
+    lease: UidLease | None  # None: the base's
+    groups: ControlGroups
+    tree: Tree
+    pid: int
+    box: Supervised | None = None
+    session: LocalSession | None = None
+
+    @property
+    def uid(self) -> int:
+        return (
+            self.lease.uid if self.lease is not None else self.base.lease.uid if self.base is not None else os.getuid()
+        )
+
+    @property
+    def owner(self) -> int | None:
+        return self.uid if os.getuid() == 0 else None
+
+
+def _end(live: _Live) -> None:
+    """Kills and removes everything; in a forked child, nothing (it is the parent's)."""
+    if os.getpid() != live.pid:
+        return
+    if live.box is not None:
+        live.groups.thaw()
+        live.box.end()
+        live.box = None
+    live.session = None
+    live.groups.remove()
+    live.place.close()
+    if live.lease is not None:
+        live.lease.release()
+
+
+class LocalSandbox(Sandbox):
+    """A sandbox on this host. See `Sandbox` for the methods.
+
+    Args:
+        limits: What it may use.
+        base: A host directory whose content /workspace starts with (read once, never changed).
+        root: Where sandboxes keep their files; None: below the temporary directory.
+
+    >>> with LocalSandbox() as box:
+    ...     box.start([FileEntry("notes.txt", b"hello")])
+    ...     box.session().run("tr a-z A-Z < notes.txt > loud.txt; echo done").output
+    ...     box.read("loud.txt")
+    'done\\n'
+    b'HELLO'
+    """
+
+    def __init__(self, limits: Limits = Limits(), base: Path | None = None, root: Path | None = None) -> None:
+        self.limits = limits
+        self._base_folder = base
+        self._root_parent = root
+        self._live: _Live | None = None
+        self._end: weakref.finalize | None = None
+        self._place_kept: tuple[bytes, dict[bytes, bytes]] = (WORKSPACE.encode(), {})
+        self._hashes = FileHashes()
+        self._closed = False
+
+    # Life.
+
+    def start(self, files: Sequence[FileEntry] = (), snapshot: SandboxSnapshot | None = None) -> None:
+        """See `Sandbox.start`."""
+        if self._closed:
+            raise ClosedEnvironmentError("the sandbox is closed: make a new one")
+        if self._live is not None:
+            raise ConfigurationError("the sandbox is started already: use restore(snapshot), or close it")
+        if snapshot is not None and (files or self._base_folder):
+            raise ConfigurationError("start(files, snapshot): give one of the two; write(files) adds to a snapshot")
+        require(self.limits)
+        root = host_root(self._root_parent)
+        tool = bwrap.find(root)
+        if snapshot is not None:
+            self._open_snapshot(snapshot, root, tool)
+            return
+        self._begin(root, None)
+        try:
+            if self._base_folder is not None:
+                self._copy_in_base()
+            live = self._here()
+            tops = {mount: layer.upper for mount, layer in live.tree.mounts.items()}
+            counts = store.write_entries(tops, files, live.owner)
+            if store.is_large(counts) or self._base_folder is not None:
+                large = self.snapshot()
+                self._drop()
+                self._open_snapshot(large, root, tool)
+                large.close()
+        except BaseException:
+            self._drop()
+            raise
+
+    def _begin(self, root: Path, base: store.Base | None, source: store.Place | None = None) -> None:
+        """Makes the host side, with empty directories, or with copies of another place's."""
+        lease = lease_uid(root) if base is None else None
+        try:
+            uid = lease.uid if lease is not None else base.lease.uid if base is not None else os.getuid()
+            owner = uid if os.getuid() == 0 else None
+            place = store.Place(root, "box", owner)
+            if source is None:
+                store.make_tops(place, owner)
+            else:
+                for name in store.MOUNTS.values():
+                    copy_tree(source.path / name, place.path / name, owner)
+            (place.path / "control").mkdir(mode=0o755)
+            if base is not None:
+                for name in store.MOUNTS.values():
+                    work = place.path / f"{name}.work"
+                    work.mkdir(mode=0o700)
+                    if owner is not None:
+                        os.chown(work, owner, owner)
+            groups = ControlGroups(place.identity, self.limits)
+        except BaseException:
+            if lease is not None:
+                lease.release()
+            raise
+        live = _Live(place, base, lease, groups, Tree(store.layers(place, base)), os.getpid())
+        self._live = live
+        self._end = weakref.finalize(self, _end, live)
+
+    def _open_snapshot(self, snapshot: SandboxSnapshot, root: Path, tool: bwrap.Bubblewrap) -> None:
+        if not isinstance(snapshot, store.LocalSnapshot):
+            raise SnapshotError(f"a local sandbox starts from a LocalSnapshot, got {type(snapshot).__name__}")
+        snapshot.as_base(tool.overlay)
+        place, base = snapshot.parts()
+        self._begin(root, base, place)
+        self._place_kept = (snapshot.cwd, dict(snapshot.exports))
+
+    def _copy_in_base(self) -> None:
+        live = self._here()
+        top = live.tree.mounts[WORKSPACE].upper
+        os.rmdir(top)
+        copy_tree(Path(self._base_folder or ""), top, live.owner)
+
+    def _drop(self) -> None:
+        if self._end is not None:
+            self._end()
+        self._live = None
+        self._end = None
+
+    def close(self) -> None:
+        """See `Sandbox.close`."""
+        self._closed = True
+        with contextlib.suppress(OSError, SandboxLostError):
+            self._drop()
+
+    def _here(self) -> _Live:
+        if self._live is None:
+            raise ClosedEnvironmentError("the sandbox is closed" if self._closed else "the sandbox is not started")
+        if self._live.pid != os.getpid():
+            raise SandboxLostError("the sandbox belongs to the parent process: make one in each process")
+        if self._live.box is not None and self._live.box.process.poll() is not None:
+            raise SandboxLostError("the sandbox's processes were killed from outside")
+        return self._live
+
+    # Running.
+
+    def session(self) -> LocalSession:
+        """See `Sandbox.session`."""
+        live = self._here()
+        if live.session is None:
+            live.box = Supervised(live.place.path / "control", live.owner, lambda slave: self._start_shell(live, slave))
+            live.session = LocalSession(
+                live.box, self.limits, *self._place_kept, on_tick=self._watch, on_end=self._note_limits
+            )
+        return live.session
+
+    def _start_shell(self, live: _Live, slave: int) -> subprocess.Popen[bytes]:
+        argv = self._argv(live.place, live.base, init=True, control=live.place.path / "control")
+        program = [*_BASH, "-c", self._inner_limits(live.groups) + supervisor(slave)]
+        quiet = (subprocess.DEVNULL,) * 3
+        return bwrap.launch(self.limits, live.uid, live.groups, argv, program, quiet, pass_fds=(slave,))
+
+    def _argv(
+        self, place: store.Place, base: store.Base | None, *, init: bool = False, control: Path | None = None
+    ) -> list[str]:
+        root = place.path.parent
+        binds = {mount: place.path / name for mount, name in store.MOUNTS.items()}
+        overlays = {
+            mount: bwrap.Overlay(base.lower(mount), place.path / f"{name}.work")
+            for mount, name in store.MOUNTS.items()
+            if base is not None
+        }
+        mounts = bwrap.Mounts(binds, overlays, control)
+        return bwrap.find(root).argv(mounts, bwrap.synthetic_etc(root), init=init)
+
+    def _inner_limits(self, groups: ControlGroups) -> str:
+        return "" if "pids" in groups.dirs else f"ulimit -u {self.limits.processes + 2} 2>/dev/null; "
+
+    def _watch(self) -> str:
+        return ""
+
+    def _note_limits(self, status: int) -> str:
+        return ""
+
+    def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout_s: float | None = None,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """See `Sandbox.run`."""
+        live = self._here()
+        limit_s = self.limits.wall_s if timeout_s is None else timeout_s
+        return self._run_in(live.place, live.base, live.uid, live.groups, command, limit_s, stdin, env)
+
+    def _run_in(
+        self,
+        place: store.Place,
+        base: store.Base | None,
+        uid: int,
+        groups: ControlGroups,
+        command: str | Sequence[str],
+        timeout_s: float,
+        stdin: bytes,
+        env: Mapping[str, str] | None,
+    ) -> Completed:
+        limits = self._inner_limits(groups)
+        if isinstance(command, str):
+            stdin_is_script = len(command.encode("utf-8", "surrogateescape")) > _ARGUMENT_BYTES
+            if stdin_is_script:
+                raise ConfigurationError(f"a script of over {_ARGUMENT_BYTES} bytes: write it to a file and run that")
+            program = [*_BASH, "-c", f'{limits}eval "$1"', "bash", command]
+        else:
+            program = [*_BASH, "-c", f'{limits}exec "$@"', "bash", *command]
+        popen = bwrap.launch(
+            self.limits,
+            uid,
+            groups,
+            self._argv(place, base),
+            program,
+            (subprocess.PIPE, subprocess.PIPE, subprocess.PIPE),
+            {**bwrap.CLEAN_ENV, **(env or {})},
+        )
+        return _communicate(popen, stdin, timeout_s, max(_SCRIPT_OUTPUT, self.limits.output_bytes))
+
+    def run_on_fork(self, script: str, timeout_s: float = 10.0) -> RunResult:
+        """See `Sandbox.run_on_fork`."""
+        live = self._here()
+        root = live.place.path.parent
+        place = store.Place(root, "fork", live.owner)
+        groups = None
+        try:
+            with self._frozen(live):
+                for name in store.MOUNTS.values():
+                    copy_tree(live.place.path / name, place.path / name, live.owner)
+            if live.base is not None:
+                for name in store.MOUNTS.values():
+                    work = place.path / f"{name}.work"
+                    work.mkdir(mode=0o700)
+                    if live.owner is not None:
+                        os.chown(work, live.owner, live.owner)
+            groups = ControlGroups(place.identity, self.limits)
+            done = self._run_in(place, live.base, live.uid, groups, script, timeout_s, b"", None)
+        finally:
+            if groups is not None:
+                groups.remove()
+            place.close()
+        return RunResult(done.exit_code, clean_lines(done.stdout), clean_lines(done.stderr), done.timed_out)
+
+    # Files.
+
+    def view(self) -> LocalView:
+        """A `StateView` whose scripts run on throw-away forks."""
+        return LocalView(self)
+
+    def write(self, entries: Sequence[FileEntry]) -> None:
+        """See `Sandbox.write`."""
+        live = self._here()
+        if live.base is not None:
+            raise ConfigurationError("write() on a sandbox over a base: give the files to start()")
+        tops = {mount: layer.upper for mount, layer in live.tree.mounts.items()}
+        store.write_entries(tops, entries, live.owner)
+
+    def read(self, path: str, max_bytes: int = 4 << 20) -> bytes:
+        """See `StateView.read`."""
+        return self._here().tree.read(path, max_bytes)
+
+    def text(self, path: str, max_bytes: int = 4 << 20) -> str:
+        """See `StateView.text`."""
+        return self._here().tree.text(path, max_bytes)
+
+    def stat(self, path: str) -> FileStat:
+        """See `StateView.stat`."""
+        return self._here().tree.stat(path)
+
+    def listdir(self, path: str) -> list[str]:
+        """See `StateView.listdir`."""
+        return self._here().tree.listdir(path)
+
+    def exists(self, path: str) -> bool:
+        """See `StateView.exists`."""
+        return self._here().tree.exists(path)
+
+    # States.
+
+    def _where(self, live: _Live) -> tuple[bytes, dict[bytes, bytes]]:
+        return live.session.place() if live.session is not None else self._place_kept
+
+    def snapshot(self) -> store.LocalSnapshot:
+        """See `Sandbox.snapshot`."""
+        live = self._here()
+        root = live.place.path.parent
+        place = store.Place(root, "snap", None)
+        counts = Copied()
+        with self._frozen(live):
+            for name in store.MOUNTS.values():
+                copy_tree(live.place.path / name, place.path / name, None, counts)
+        return store.LocalSnapshot(root, place, live.base, counts, *self._where(live))
+
+    def restore(self, snapshot: SandboxSnapshot) -> None:
+        """See `Sandbox.restore`."""
+        if not isinstance(snapshot, store.LocalSnapshot):
+            raise SnapshotError(f"a local sandbox restores a LocalSnapshot, got {type(snapshot).__name__}")
+        snapshot.parts()
+        live = self._live
+        if live is None:
+            raise ClosedEnvironmentError("the sandbox is closed" if self._closed else "the sandbox is not started")
+        root = live.place.path.parent
+        self._drop()
+        self._open_snapshot(snapshot, root, bwrap.find(root))
+
+    def fork(self) -> LocalSandbox:
+        """See `Sandbox.fork`."""
+        live = self._here()
+        twin = LocalSandbox(self.limits, root=self._root_parent)
+        with self._frozen(live):
+            twin._begin(live.place.path.parent, live.base, live.place)
+        twin._place_kept = self._where(live)
+        return twin
+
+    def state_hash(self) -> str:
+        """See `Sandbox.state_hash`."""
+        live = self._here()
+        digest = hashlib.sha256()
+        with self._frozen(live):
+            for mount in (WORKSPACE, bwrap.HOME):
+                base = live.base.index(mount, self._hashes) if live.base is not None else None
+                digest.update(hash_layers(live.tree.mounts[mount].upper, base, self._hashes).to_bytes(32, "big"))
+        cwd, exports = self._where(live)
+        digest.update(repr((cwd, sorted({**_default_exports(), **exports}.items()))).encode())
+        return digest.hexdigest()
+
+    @contextlib.contextmanager
+    def _frozen(self, live: _Live) -> Iterator[None]:
+        """Holds still whatever runs besides the idle shell."""
+        init = live.box.init_pid if live.box is not None else None
+        if init is None or not self._busy(live, init):
+            yield
+            return
+        if live.groups.freeze():
+            try:
+                yield
+            finally:
+                live.groups.thaw()
+            return
+        stopped = processes.freeze_tree(init)
+        try:
+            yield
+        finally:
+            processes.thaw_tree(stopped)
+
+    def _busy(self, live: _Live, init: int) -> bool:
+        return len(processes.descendants(init)) >= _IDLE_PROCESSES
+
+
+def _default_exports() -> dict[bytes, bytes]:
+    return {name.encode(): value.encode() for name, value in bwrap.CLEAN_ENV.items()}
+
+
+def clean_lines(data: bytes) -> str:
+    """Output of a script, as text with no control sequences."""
+    return clean(data)
+
+
+def _communicate(popen: subprocess.Popen[bytes], stdin: bytes, timeout_s: float, keep_bytes: int) -> Completed:
+    """Feeds and reads a program in constant memory; kills it, and all it started, at the limit."""
+    deadline = time.monotonic() + timeout_s
+    kept = {"out": bytearray(), "err": bytearray()}
+    dropped = 0
+    timed_out = False
+    unsent = memoryview(stdin)
+    streams = {"in": popen.stdin, "out": popen.stdout, "err": popen.stderr}
+    with selectors.DefaultSelector() as selector:
+        for name, stream in streams.items():
+            if stream is None:
+                continue
+            os.set_blocking(stream.fileno(), False)
+            if name == "in" and not unsent:
+                stream.close()
+                continue
+            selector.register(stream, selectors.EVENT_WRITE if name == "in" else selectors.EVENT_READ, name)
+        while selector.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                timed_out = True
+                break
+            for key, _ in selector.select(left):
+                name = key.data
+                if name == "in":
+                    try:
+                        unsent = unsent[os.write(key.fd, unsent[:65536]) :]
+                    except BlockingIOError:
+                        continue
+                    except BrokenPipeError:
+                        unsent = memoryview(b"")
+                    if not unsent:
+                        selector.unregister(key.fileobj)
+                        popen.stdin.close()  # type: ignore[union-attr]
+                    continue
+                try:
+                    data = os.read(key.fd, 65536)
+                except BlockingIOError:
+                    continue
+                if not data:
+                    selector.unregister(key.fileobj)
+                    continue
+                room = keep_bytes - len(kept[name])
+                kept[name] += data[:room] if room > 0 else b""
+                dropped += max(0, len(data) - max(0, room))
+    if not timed_out:
+        try:
+            popen.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            timed_out = True
+    if timed_out:
+        for pid in processes.children(popen.pid):
+            processes.send(pid, signal.SIGKILL)
+        try:
+            popen.wait(5.0)
+        except subprocess.TimeoutExpired:
+            popen.kill()
+            popen.wait(5.0)
+    for stream in streams.values():
+        if stream is not None:
+            stream.close()
+    code = 124 if timed_out else popen.returncode if popen.returncode >= 0 else 128 - popen.returncode
+    return Completed(code, bytes(kept["out"]), bytes(kept["err"]), timed_out, dropped)
