@@ -15,7 +15,7 @@ import subprocess
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentenv.errors import ClosedEnvironmentError, ConfigurationError, SandboxLostError, SnapshotError
@@ -26,6 +26,7 @@ from agentenv.sandbox.copying import Copied, copy_tree
 from agentenv.sandbox.files import Tree
 from agentenv.sandbox.hashing import FileHashes, hash_layers
 from agentenv.sandbox.isolation.limits import ControlGroups, require
+from agentenv.sandbox.isolation.watchdog import Watch, watch
 from agentenv.sandbox.registry import UidLease, host_root, lease_uid
 from agentenv.sandbox.session import LocalSession, Supervised, supervisor
 from agentenv.sandbox.text import clean
@@ -81,6 +82,9 @@ class _Live:
     pid: int
     box: Supervised | None = None
     session: LocalSession | None = None
+    watch: Watch | None = None
+    oom_kills: int = 0
+    fork_failures: int = 0
 
     @property
     def uid(self) -> int:
@@ -236,8 +240,9 @@ class LocalSandbox(Sandbox):
         live = self._here()
         if live.session is None:
             live.box = Supervised(live.place.path / "control", live.owner, lambda slave: self._start_shell(live, slave))
+            live.watch = self._watch_over(live.place, live.groups, live.box.process)
             live.session = LocalSession(
-                live.box, self.limits, *self._place_kept, on_tick=self._watch, on_end=self._note_limits
+                live.box, self.limits, *self._place_kept, on_tick=self._limit_that_fired, on_end=self._note_limits
             )
         return live.session
 
@@ -263,11 +268,44 @@ class LocalSandbox(Sandbox):
     def _inner_limits(self, groups: ControlGroups) -> str:
         return "" if "pids" in groups.dirs else f"ulimit -u {self.limits.processes + 2} 2>/dev/null; "
 
-    def _watch(self) -> str:
-        return ""
+    def _watch_over(self, place: store.Place, groups: ControlGroups, process: subprocess.Popen[bytes]) -> Watch:
+        """A watch on a process's sandbox, for as long as it is referred to."""
+
+        def init() -> int | None:
+            return next(iter(processes.children(process.pid)), None) if process.returncode is None else None
+
+        def busy() -> bool:
+            first = init()
+            return first is not None and bool(processes.children(first))
+
+        folders = [place.path / name for name in store.MOUNTS.values()]
+        one = Watch(folders, init, busy, self.limits, "memory" not in groups.dirs)
+        watch(one)
+        return one
+
+    def _limit_that_fired(self) -> str:
+        """A note on the limit that stopped the running command; "" if none did."""
+        watching = self._live.watch if self._live is not None else None
+        return watching.fired if watching is not None else ""
 
     def _note_limits(self, status: int) -> str:
-        return ""
+        """A note on the limits that a command ran into, for the agent."""
+        live = self._live
+        if live is None:
+            return ""
+        notes = []
+        if live.watch is not None and live.watch.fired:
+            notes.append(live.watch.fired)
+            live.watch.fired = ""
+        oom_kills, fork_failures = live.groups.oom_kills(), live.groups.fork_failures()
+        if oom_kills > live.oom_kills:
+            notes.append(f"the memory limit of {self.limits.memory_bytes / (1 << 20):g} MiB was hit: a process was killed")
+        if fork_failures > live.fork_failures:
+            notes.append(f"the limit of {self.limits.processes} processes was hit")
+        if status == 128 + signal.SIGXFSZ:
+            notes.append(f"the file size limit of {self.limits.file_bytes / (1 << 20):g} MiB was hit")
+        live.oom_kills, live.fork_failures = oom_kills, fork_failures
+        return "; ".join(notes)
 
     def run(
         self,
@@ -310,7 +348,11 @@ class LocalSandbox(Sandbox):
             (subprocess.PIPE, subprocess.PIPE, subprocess.PIPE),
             {**bwrap.CLEAN_ENV, **(env or {})},
         )
-        return _communicate(popen, stdin, timeout_s, max(_SCRIPT_OUTPUT, self.limits.output_bytes))
+        watching = self._watch_over(place, groups, popen)
+        done = _communicate(popen, stdin, timeout_s, max(_SCRIPT_OUTPUT, self.limits.output_bytes))
+        if watching.fired:
+            return replace(done, exit_code=done.exit_code or 137, stderr=done.stderr + watching.fired.encode() + b"\n")
+        return done
 
     def run_on_fork(self, script: str, timeout_s: float = 10.0) -> RunResult:
         """See `Sandbox.run_on_fork`."""

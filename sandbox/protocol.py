@@ -61,7 +61,7 @@ def _after(word: str) -> bytes:
     report = _report(word, '"$POSIXLY_CORRECT"')
     return (
         rf"{{ POSIXLY_CORRECT=$?; \unset -f unset builtin exec eval; {report}; "
-        rf"\unset POSIXLY_CORRECT; \builtin printf {word} >/dev/tty; }} >/dev/null 2>&1"
+        rf"\unset POSIXLY_CORRECT; \builtin shopt -s expand_aliases; \builtin printf {word} >/dev/tty; }} >/dev/null 2>&1"
     ).encode() + b"\n"
 
 
@@ -69,14 +69,9 @@ def command_lines(command: bytes, word: str, last_status: int) -> bytes:
     """The two lines that run a command and report on it."""
     # $? of the command before must be what the agent's command finds.
     status = {0: b"", 1: b"! [[ x ]]; "}.get(last_status, b"(\\builtin exit %d); " % last_status)
-    return (
-        b"\\exec </dev/null >/dev/tty 2>&1; LINENO=0; "
-        + status
-        + b"\\builtin eval "
-        + quote(command)
-        + b"\n"
-        + _after(word)
-    )
+    # The empty line ends what an unclosed quote in the command left of the parser's state.
+    streams = b"\\exec </dev/null >/dev/tty 2>&1; LINENO=0\n"
+    return streams + status + b"\\builtin eval " + quote(command) + b"\n\n" + _after(word)
 
 
 def start_lines(cwd: bytes, exports: Mapping[bytes, bytes], word: str) -> bytes:
@@ -84,7 +79,7 @@ def start_lines(cwd: bytes, exports: Mapping[bytes, bytes], word: str) -> bytes:
     parts = [b"cd -- %s 2>/dev/null || cd /workspace" % quote(cwd)]
     parts += [b"export %s=%s" % (name, quote(value)) for name, value in exports.items()]
     leave = f"{{ {_report(EXIT_WORD, '$?')}; }} 2>/dev/null"
-    parts += [b"shopt -s expand_aliases", b"set -m", b"trap %s EXIT" % quote(leave.encode()), b"unset OLDPWD"]
+    parts += [b"shopt -s expand_aliases", b"set -m", b"trap %s EXIT" % quote(leave.encode()), b"trap : INT", b"unset OLDPWD"]
     return b"; ".join(parts) + b"\n" + _after(word)
 
 

@@ -239,7 +239,7 @@ class LocalSession(Session):
         note = ""
         timed_out = stop == "timeout"
         if stop not in ("", "broken"):
-            note = f"stopped at the wall-clock limit of {limit_s:g} s" if timed_out else stop
+            note = f"stopped at the wall-clock limit of {limit_s:g} s" if timed_out else ""
             self._stop_foreground(exchange)
         if exchange.report is not None:
             self._status = exchange.report.status
