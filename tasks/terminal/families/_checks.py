@@ -34,6 +34,7 @@ __all__ = [
     "is_directory",
     "is_empty_file",
     "is_file",
+    "is_link",
     "json_of",
     "leads_to",
     "lines_of",
@@ -123,6 +124,11 @@ def is_directory(path: str) -> Condition:
 def is_file(path: str) -> Condition:
     """A regular file, not a link to one."""
     return lambda view: view.stat(path).kind == "file"
+
+
+def is_link(path: str) -> Condition:
+    """A symbolic link, wherever it leads."""
+    return lambda view: view.stat(path).kind == "link"
 
 
 def is_empty_file(path: str) -> Condition:

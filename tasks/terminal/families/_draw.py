@@ -50,6 +50,18 @@ class Draw:
         """All the options in random order."""
         return self.some(options, len(options))
 
+    def until(self, make: Callable[[], T], good: Callable[[T], bool]) -> T:
+        """The first value made that is good.
+
+        Raises:
+            ConfigurationError: When a thousand in a row are not.
+        """
+        for _ in range(1000):
+            value = make()
+            if good(value):
+                return value
+        raise ConfigurationError("no good value in 1000 draws: the condition can hardly ever hold")
+
     def new(self, words: Sequence[str]) -> str:
         """A word that neither holds, nor is held by, a word drawn before.
 

@@ -14,7 +14,7 @@ from agentenv.progress import Check, StateView
 from agentenv.tasks.terminal.families._draw import Draw
 from agentenv.tasks.terminal.scenario import Scenario, StartFile
 
-__all__ = ["Part", "directory", "file", "join"]
+__all__ = ["Part", "directory", "file", "files_in", "join"]
 
 MAX_CHECKS = 8
 
@@ -47,6 +47,11 @@ class Part:
 def file(path: str, content: str | bytes = "", mode: int | None = None) -> StartFile:
     """A start file."""
     return StartFile(path, content, mode)
+
+
+def files_in(where: str, names: Sequence[str], bodies: Sequence[str]) -> tuple[StartFile, ...]:
+    """Start files of one directory: names and their contents, pairwise."""
+    return tuple(file(f"{where}/{name}", body) for name, body in zip(names, bodies, strict=True))
 
 
 def directory(path: str, mode: int | None = None) -> StartFile:

@@ -75,11 +75,13 @@ class FakeBox:
         return RunResult(done.returncode, out, err)
 
     def read(self, path: str, max_bytes: int = 4 << 20) -> bytes:
-        host = self._checked(path)
-        real = Path(os.path.realpath(host))
-        if not real.is_relative_to(self.root) or not real.is_file() or real.stat().st_size > max_bytes:
-            raise NotInStateError(f"{path} is no readable regular file")
-        return real.read_bytes()
+        real = Path(os.path.realpath(self._checked(path)))
+        try:
+            if real.is_relative_to(self.root) and real.is_file() and real.stat().st_size <= max_bytes:
+                return real.read_bytes()
+        except OSError as fault:
+            raise NotInStateError(f"{path} cannot be read: {fault.strerror}") from fault
+        raise NotInStateError(f"{path} is no readable regular file")
 
     def text(self, path: str, max_bytes: int = 4 << 20) -> str:
         try:

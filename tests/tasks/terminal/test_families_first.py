@@ -12,6 +12,10 @@ from tests.tasks.terminal import family_suite as suite
 
 NAMES = (
     "files_and_folders",
+    "permissions",
+    "links",
+    "text_processing",
+    "search_replace",
 )  # fmt: skip
 FAMILIES: list[Family] = [importlib.import_module(f"agentenv.tasks.terminal.families.{name}").FAMILY for name in NAMES]
 
