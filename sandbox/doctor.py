@@ -42,7 +42,9 @@ def facts(root: Path | None = None) -> list[Fact]:
     found.append(Fact("large start states", tool.overlay, layers))
     groups = controllers()
     names = ", ".join(sorted(groups.parents)) or "none writable"
-    found.append(Fact("control groups", bool(groups.parents), f"v{groups.version}: {names}" if groups.version else names))
+    found.append(
+        Fact("control groups", bool(groups.parents), f"v{groups.version}: {names}" if groups.version else names)
+    )
     found.append(Fact("files", True, os.fspath(place)))
     found += [Fact(f"limit {name}", bool(how), how or "not enforceable") for name, how in enforcement().items()]
     return found

@@ -59,7 +59,11 @@ def _kill_leftovers(top: Path) -> int:
             words = Path(f"/proc/{name}/cmdline").read_bytes().split(b"\0")
             if not words[0].endswith(b"bwrap"):
                 continue
-            owners = {word[len(prefix) :].split(b"/")[0].decode("ascii", "replace") for word in words if word.startswith(prefix)}
+            owners = {
+                word[len(prefix) :].split(b"/")[0].decode("ascii", "replace")
+                for word in words
+                if word.startswith(prefix)
+            }
             if any(owner.startswith(("box-", "fork-", "probe-")) and not owner_alive(owner) for owner in owners):
                 for pid in (*processes.descendants(int(name)), int(name)):
                     processes.send(pid, signal.SIGKILL)

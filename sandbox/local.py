@@ -97,6 +97,11 @@ class _Live:
         return self.uid if os.getuid() == 0 else None
 
 
+def _blames_agent(live: _Live, code: int) -> bool:
+    """Whether the agent brought its sandbox down: out of memory, or an exit that no kill from outside gives."""
+    return live.groups.oom_kills() > live.oom_kills or code not in (-signal.SIGKILL, 128 + signal.SIGKILL)
+
+
 def _end(live: _Live) -> None:
     """Kills and removes everything; in a forked child, nothing (it is the parent's)."""
     if os.getpid() != live.pid:
@@ -239,12 +244,28 @@ class LocalSandbox(Sandbox):
         """See `Sandbox.session`."""
         live = self._here()
         if live.session is None:
-            live.box = Supervised(live.place.path / "control", live.owner, lambda slave: self._start_shell(live, slave))
-            live.watch = self._watch_over(live.place, live.groups, live.box.process)
             live.session = LocalSession(
-                live.box, self.limits, *self._place_kept, on_tick=self._limit_that_fired, on_end=self._note_limits
+                lambda: self._open_box(live),
+                lambda code: _blames_agent(live, code),
+                self.limits,
+                *self._place_kept,
+                on_tick=self._limit_that_fired,
+                on_end=self._note_limits,
+                crowded=lambda: self._crowded(live),
             )
         return live.session
+
+    def _crowded(self, live: _Live) -> bool:
+        count = live.groups.process_count()
+        if count is None:
+            init = live.box.init_pid if live.box is not None else None
+            count = len(processes.descendants(init)) if init is not None else 0
+        return count >= max(4, self.limits.processes * 3 // 4)
+
+    def _open_box(self, live: _Live) -> Supervised:
+        live.box = Supervised(live.place.path / "control", live.owner, lambda slave: self._start_shell(live, slave))
+        live.watch = self._watch_over(live.place, live.groups, live.box.process)
+        return live.box
 
     def _start_shell(self, live: _Live, slave: int) -> subprocess.Popen[bytes]:
         argv = self._argv(live.place, live.base, init=True, control=live.place.path / "control")
@@ -299,7 +320,9 @@ class LocalSandbox(Sandbox):
             live.watch.fired = ""
         oom_kills, fork_failures = live.groups.oom_kills(), live.groups.fork_failures()
         if oom_kills > live.oom_kills:
-            notes.append(f"the memory limit of {self.limits.memory_bytes / (1 << 20):g} MiB was hit: a process was killed")
+            notes.append(
+                f"the memory limit of {self.limits.memory_bytes / (1 << 20):g} MiB was hit: a process was killed"
+            )
         if fork_failures > live.fork_failures:
             notes.append(f"the limit of {self.limits.processes} processes was hit")
         if status == 128 + signal.SIGXFSZ:

@@ -12,7 +12,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["EXIT_WORD", "GONE_WORD", "Report", "command_lines", "find_gone", "find_report", "quote", "start_lines"]
+__all__ = [
+    "EXIT_WORD",
+    "GONE_WORD",
+    "Report",
+    "command_lines",
+    "find_gone",
+    "find_report",
+    "quote",
+    "start_lines",
+    "tidy",
+]
 
 EXIT_WORD = "exit"
 GONE_WORD = "gone"
@@ -60,7 +70,7 @@ def _after(word: str) -> bytes:
     # name, so that what a command redefined can be undone; it also carries the exit status there.
     report = _report(word, '"$POSIXLY_CORRECT"')
     return (
-        rf"{{ POSIXLY_CORRECT=$?; \unset -f unset builtin exec eval; {report}; "
+        rf"{{ POSIXLY_CORRECT=$?; \unset -f unset builtin exec eval; \builtin enable printf pwd; {report}; "
         rf"\unset POSIXLY_CORRECT; \builtin shopt -s expand_aliases; \builtin printf {word} >/dev/tty; }} >/dev/null 2>&1"
     ).encode() + b"\n"
 
@@ -79,7 +89,13 @@ def start_lines(cwd: bytes, exports: Mapping[bytes, bytes], word: str) -> bytes:
     parts = [b"cd -- %s 2>/dev/null || cd /workspace" % quote(cwd)]
     parts += [b"export %s=%s" % (name, quote(value)) for name, value in exports.items()]
     leave = f"{{ {_report(EXIT_WORD, '$?')}; }} 2>/dev/null"
-    parts += [b"shopt -s expand_aliases", b"set -m", b"trap %s EXIT" % quote(leave.encode()), b"trap : INT", b"unset OLDPWD"]
+    parts += [
+        b"shopt -s expand_aliases",
+        b"set -m",
+        b"trap %s EXIT" % quote(leave.encode()),
+        b"trap : INT",
+        b"unset OLDPWD",
+    ]
     return b"; ".join(parts) + b"\n" + _after(word)
 
 
@@ -131,3 +147,36 @@ def _ansi(found: re.Match[bytes]) -> bytes:
     if body[:1] == b"x" and len(body) > 1:
         return bytes([int(body[1:], 16)])
     return bytes([_ANSI[body]]) if body in _ANSI else body
+
+
+_DRIVER = re.compile(
+    r"^(?:\\exec </dev/null >/dev/tty 2>&1; LINENO=0\n|\\builtin eval '|\{ POSIXLY_CORRECT=\$\?; .*$)", re.MULTILINE
+)
+_LINE = re.compile(
+    r"^(bash: (?:eval: )?line |bash: line \d+: warning: here-document at line )(\d+)(?=:| )", re.MULTILINE
+)
+
+
+def tidy(output: str, first_line: int, lines: int) -> str:
+    """The output with this protocol taken out: bash's line numbers count from the command, echoes are removed.
+
+    Args:
+        output: What the command printed.
+        first_line: The number of the script's line that holds the command's first.
+        lines: How many lines the command has.
+
+    >>> tidy("bash: line 12: foo: command not found", 12, 1)
+    'bash: line 1: foo: command not found'
+    """
+
+    def number(found: re.Match[str]) -> str:
+        own = int(found[2]) - first_line
+        return f"{found[1]}{own + 1 if 0 <= own <= lines + 2 else found[2]}"
+
+    if "bash: " in output:
+        output = (
+            _LINE.sub(number, _LINE.sub(number, output)) if "here-document" in output else _LINE.sub(number, output)
+        )
+    if "POSIXLY_CORRECT" in output or "\\exec </dev/null" in output:
+        output = _DRIVER.sub("", output)
+    return output

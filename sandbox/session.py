@@ -22,7 +22,7 @@ from pathlib import Path
 import pexpect
 from pexpect.fdpexpect import fdspawn
 
-from agentenv.errors import InfrastructureError, SandboxLostError
+from agentenv.errors import SandboxLostError
 from agentenv.sandbox import processes, protocol
 from agentenv.sandbox.base import Limits, Session, SessionReply
 from agentenv.sandbox.text import HeadTail
@@ -33,6 +33,7 @@ _READ = 1 << 16
 _REPORT_CAP = 4 << 20
 _SETTLE_S = 0.5
 _START_S = 10.0
+_FIRST_START_S = 5.0
 _LADDER = ((signal.SIGINT, 0.4), (signal.SIGTERM, 0.4), (signal.SIGKILL, 0.6))
 _ROWS_COLUMNS = struct.pack("HHHH", 24, 80, 0, 0)
 
@@ -46,7 +47,7 @@ def supervisor(terminal: int) -> str:
     return rf"""
 cd /run/agentenv
 while :; do
-  setsid -c /bin/bash --norc --noprofile bash <&{terminal} >&{terminal} 2>&1 {terminal}>&-
+  (echo 500 >/proc/self/oom_score_adj; exec setsid -c /bin/bash --norc --noprofile bash <&{terminal} >&{terminal} 2>&1 {terminal}>&-)
   printf '\0gone\0%s\0' $? >reply
   read -r _ <go
 done
@@ -174,38 +175,55 @@ class _Exchange:
         self.marked = False
 
 
+class _BoxEndedError(Exception):
+    """The sandbox's processes are gone; who ended them is still to be found."""
+
+
 class LocalSession(Session):
     """See `Session`.
 
     Args:
-        box: The supervised sandbox process.
+        open_box: Starts the sandbox's processes; called again when the agent brought them down.
+        blames_agent: Whether it was the agent (not the host) that ended them, by their exit code.
         limits: The sandbox's limits.
         cwd: Where the shell starts.
         exports: Its exported variables.
         on_tick: Called about ten times a second while a command runs; returns a note to end it, or "".
         on_end: Called after each command; returns a note, or "".
+        crowded: Whether so many processes run that a shell cannot work (a fork bomb).
     """
 
     def __init__(
         self,
-        box: Supervised,
+        open_box: Callable[[], Supervised],
+        blames_agent: Callable[[int], bool],
         limits: Limits,
         cwd: bytes,
         exports: Mapping[bytes, bytes],
         on_tick: Callable[[], str],
         on_end: Callable[[int], str],
+        crowded: Callable[[], bool],
     ) -> None:
-        self.box = box
+        self._open_box = open_box
+        self._blames_agent = blames_agent
         self.limits = limits
         self._cwd = cwd
         self._exports = dict(exports)
         self._on_tick = on_tick
         self._on_end = on_end
+        self._crowded = crowded
+        self._last_word = ""
         self._status = 0
         self._closed = False
-        self._terminal = fdspawn(box.master, timeout=0, maxread=_READ, use_poll=True)
+        self._script_line = 1
+        self._open()
+        self._first_shell()
+
+    def _open(self) -> None:
+        self.box = self._open_box()
+        self._fresh = True
+        self._terminal = fdspawn(self.box.master, timeout=0, maxread=_READ, use_poll=True)
         self._terminal.delaybeforesend = None
-        self._start_shell()
 
     @property
     def cwd(self) -> str:
@@ -233,26 +251,62 @@ class LocalSession(Session):
         limit_s = self.limits.wall_s if timeout_s is None else timeout_s
         text = command.encode("utf-8", "surrogateescape").replace(b"\0", b"")
         word = secrets.token_hex(12)
-        exchange = _Exchange(word, protocol.command_lines(text, word, self._status), 4 * self.limits.output_bytes)
+        lines = protocol.command_lines(text, word, self._status)
+        exchange = _Exchange(word, lines, 4 * self.limits.output_bytes)
+        first_line, height = self._script_line + 1, text.count(b"\n") + 1
+        self._script_line += lines.count(b"\n")
+        notes: list[str] = []
+        try:
+            timed_out = self._follow(exchange, limit_s, notes)
+        except _BoxEndedError:
+            timed_out = False
+            self._reopen(exchange, notes)
+        notes.append(self._on_end(self._status))
+        output, dropped = exchange.output.text(self.limits.output_bytes)
+        if self._last_word and self._last_word in output:
+            output = output.replace(self._last_word, "")
+        self._last_word = word
+        note = "; ".join(filter(None, notes))
+        return SessionReply(protocol.tidy(output, first_line, height), self._status, self.cwd, note, timed_out, dropped)
+
+    def _follow(self, exchange: _Exchange, limit_s: float, notes: list[str]) -> bool:
+        """Runs an exchange to its end, whatever that is; whether the clock ended it."""
         self.box.reset_modes()
         stop = self._converse(exchange, time.monotonic() + limit_s)
-        note = ""
         timed_out = stop == "timeout"
+        if timed_out:
+            notes.append(f"stopped at the wall-clock limit of {limit_s:g} s")
         if stop not in ("", "broken"):
-            note = f"stopped at the wall-clock limit of {limit_s:g} s" if timed_out else ""
             self._stop_foreground(exchange)
         if exchange.report is not None:
             self._status = exchange.report.status
             self._cwd, self._exports = exchange.report.cwd or self._cwd, exchange.report.exports
             self._settle(exchange)
+            if timed_out and self._crowded():
+                self._clear_out()
+                self._await_gone(exchange, 3.0)
+                notes.append(self._restart(exchange))
         else:
-            ended = self._restart(exchange)
-            note = f"{note}; {ended}" if note else ended
-        extra = self._on_end(self._status)
-        if extra:
-            note = f"{note}; {extra}" if note else extra
-        output, dropped = exchange.output.text(self.limits.output_bytes)
-        return SessionReply(output, self._status, self.cwd, note, timed_out, dropped)
+            notes.append(self._restart(exchange))
+        return timed_out
+
+    def _reopen(self, exchange: _Exchange, notes: list[str]) -> None:
+        """Starts everything anew after the agent brought it down; a death from outside is not the agent's.
+
+        Raises:
+            SandboxLostError: If the host ended the sandbox.
+        """
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.box.process.wait(2.0)
+        code = self.box.process.returncode
+        if code is None or not self._blames_agent(code):
+            raise SandboxLostError("the sandbox's processes were killed from outside")
+        self._take_rest(exchange)
+        self.box.end()
+        self._status = 137
+        self._open()
+        self._first_shell()
+        notes.append("the command ended all processes of the sandbox; a new shell was started")
 
     # How a command is followed.
 
@@ -292,7 +346,7 @@ class LocalSession(Session):
             if box.reply in events:
                 self._take_answers(exchange)
             if box.death in events:
-                raise SandboxLostError("the sandbox's processes were killed from outside")
+                raise _BoxEndedError
         return ""
 
     def _send(self, exchange: _Exchange, poll: select.poll | None) -> None:
@@ -331,7 +385,8 @@ class LocalSession(Session):
         data = bytes(exchange.answers)
         if exchange.word:
             exchange.report = protocol.find_report(data, exchange.word)
-        exchange.gone = protocol.find_gone(data)
+        # The agent can write such a record too: it counts if the terminal's session really has no leader any more.
+        exchange.gone = protocol.find_gone(data) if self.box.foreground()[1] == 0 else None
         if exchange.gone is not None:
             exchange.leaving = protocol.find_report(data, protocol.EXIT_WORD)
         if len(data) > _REPORT_CAP:
@@ -370,22 +425,16 @@ class LocalSession(Session):
         killed = exchange.gone is None
         if killed:
             self._kill_shell(exchange)
+        crowded = self._crowded()
+        if crowded:
+            self._clear_out()
         self._take_rest(exchange)
         if exchange.leaving is not None:
             self._cwd, self._exports = exchange.leaving.cwd or self._cwd, exchange.leaving.exports
         self._status = exchange.gone if exchange.gone is not None and not killed else 124 if killed else 0
-        self.box.drain_script()
-        os.write(self.box.go, b"\n")
-        try:
-            self._start_shell()
-        except InfrastructureError:
-            self._clear_out()
-            self.box.drain_script()
-            os.write(self.box.go, b"\n")
-            self._start_shell()
-            return "the shell and all jobs were killed; a new shell was started"
+        cleared = self._first_shell() or crowded
         why = "the shell did not respond and was killed" if killed else f"the shell ended with {self._status}"
-        return f"{why}; a new shell was started"
+        return f"{why}, {'with all jobs; ' if cleared else ''}a new shell was started".replace(", a", "; a")
 
     def _kill_shell(self, exchange: _Exchange) -> None:
         _, leader = self.box.foreground()
@@ -410,7 +459,7 @@ class LocalSession(Session):
     def _clear_out(self) -> None:
         init = self.box.init_pid
         if init is None:
-            raise SandboxLostError("the sandbox's processes were killed from outside")
+            raise _BoxEndedError
         processes.kill_all(init)
 
     def _take_rest(self, exchange: _Exchange) -> None:
@@ -421,16 +470,32 @@ class LocalSession(Session):
         exchange.output.add(exchange.window)
         exchange.window = b""
 
-    def _start_shell(self) -> None:
-        word = secrets.token_hex(12)
-        exchange = _Exchange(word, protocol.start_lines(self._cwd, self._exports, word), 4096)
-        stop = self._converse(exchange, time.monotonic() + _START_S)
-        if stop or exchange.report is None:
+    def _first_shell(self) -> bool:
+        """Has a shell start and report; kills everything and tries again where it cannot. Whether it had to.
+
+        Raises:
+            SandboxLostError: If no shell can be started at all.
+        """
+        shown = ""
+        for attempt in range(3):
+            if attempt:
+                self._clear_out()
+            if attempt or not self._fresh:
+                self.box.drain_script()
+                os.write(self.box.go, b"\n")
+            self._fresh = False
+            word = secrets.token_hex(12)
+            lines = protocol.start_lines(self._cwd, self._exports, word)
+            self._script_line = 1 + lines.count(b"\n")
+            exchange = _Exchange(word, lines, 4096)
+            self._converse(exchange, time.monotonic() + (_START_S if attempt else _FIRST_START_S))
+            if exchange.report is not None:
+                self._cwd = exchange.report.cwd or self._cwd
+                self._exports = exchange.report.exports
+                self._settle(exchange)
+                return attempt > 0
             shown = exchange.output.text(400)[0].strip()
-            raise InfrastructureError(f"the sandbox's shell did not start ({stop or exchange.gone}): {shown}")
-        self._cwd = exchange.report.cwd or self._cwd
-        self._exports = exchange.report.exports
-        self._settle(exchange)
+        raise SandboxLostError(f"the sandbox's shell cannot be started: {shown}")
 
 
 def _partial(data: bytes, marker: bytes) -> int:

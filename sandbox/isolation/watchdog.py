@@ -64,7 +64,9 @@ class Watch:
         elif used <= self.limits.disk_bytes:
             self._accepted = 0
         if self.memory and processes.resident_bytes(init) > self.limits.memory_bytes:
-            self.fired = f"the memory limit of {_mib(self.limits.memory_bytes)} was exceeded: everything running was killed"
+            self.fired = (
+                f"the memory limit of {_mib(self.limits.memory_bytes)} was exceeded: everything running was killed"
+            )
             processes.kill_all(init)
 
 
