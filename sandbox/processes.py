@@ -1,4 +1,7 @@
-"""A sandbox's processes, seen from the host. Invariant: only descendants of the sandbox's own first process are touched."""
+"""A sandbox's processes, seen from the host.
+
+Invariant: only descendants of the sandbox's own first process are touched.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import os
 import signal
 from pathlib import Path
 
-__all__ = ["children", "descendants", "freeze_tree", "kill_all", "resident_bytes", "thaw_tree"]
+__all__ = ["children", "descendants", "freeze_tree", "is_stopped", "kill_all", "resident_bytes", "send", "thaw_tree"]
 
 
 def children(pid: int) -> list[int]:
@@ -36,6 +39,15 @@ def send(pid: int, number: int) -> None:
     """A signal to a process that may be gone."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process is stopped by a signal."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] == "T"
 
 
 def freeze_tree(pid: int) -> list[int]:

@@ -328,6 +328,7 @@ class LocalSession(Session):
                 next_tick = now + 0.1
                 if note := self._on_tick():
                     return note
+                self._wake_shell()
                 # The shell reads the reporting line when the command is done: read, but no report, is a broken shell.
                 if exchange.unsent or box.unread():
                     silent_since = 0.0
@@ -348,6 +349,12 @@ class LocalSession(Session):
             if box.death in events:
                 raise _BoxEndedError
         return ""
+
+    def _wake_shell(self) -> None:
+        """A shell that stopped itself has nobody inside to continue it."""
+        _, leader = self.box.foreground()
+        if leader and processes.is_stopped(leader):
+            processes.send(leader, signal.SIGCONT)
 
     def _send(self, exchange: _Exchange, poll: select.poll | None) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -404,19 +411,23 @@ class LocalSession(Session):
             exchange.output.add(exchange.window)
 
     def _stop_foreground(self, exchange: _Exchange) -> None:
-        """INT, TERM, KILL to the foreground's process group, until the shell reports."""
+        """INT, TERM, KILL to the foreground's process group, until the shell reports; none of the group lives on."""
+        groups: set[int] = set()
         for number, wait_s in _LADDER:
             group, leader = self.box.foreground()
             if group in (0, leader):
-                return
+                break
+            groups.add(group)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, number)
             until = time.monotonic() + wait_s
-            while time.monotonic() < until:
-                stop = self._converse(exchange, until)
-                if not stop or stop == "broken":
-                    return
-        return
+            if self._converse(exchange, until) in ("", "broken"):
+                break
+        init = self.box.init_pid
+        for pid in processes.descendants(init) if init and groups else ():
+            with contextlib.suppress(ProcessLookupError):
+                if os.getpgid(pid) in groups:
+                    processes.send(pid, signal.SIGKILL)
 
     # A shell's lives.
 
