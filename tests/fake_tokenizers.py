@@ -1,8 +1,9 @@
-"""Tokenizers small enough to read: one with chat templates written in Python, and a byte-level one for the tiny policy."""
+"""Tokenizers small enough to read: one with chat templates written in Python, one of bytes for the tiny policy."""
 
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
@@ -16,9 +17,7 @@ def CHATML(messages, open_answer):
 
 def STRIPS_REASONING(messages, open_answer):
     """Drops what earlier answers thought, as templates of reasoning models do."""
-    kept = [
-        {**m, "content": m["content"].split("</think>")[-1]} if m["role"] == "assistant" else m for m in messages
-    ]
+    kept = [{**m, "content": m["content"].split("</think>")[-1]} if m["role"] == "assistant" else m for m in messages]
     return CHATML(kept, open_answer)
 
 
@@ -31,8 +30,8 @@ def NO_SYSTEM(messages, open_answer):
 class FakeChatTokenizer:
     """One id a character, pairs of letters merged greedily, so that sampled ids need not re-encode to themselves."""
 
-    SPECIAL = {1: "<s>", 2: "</s>", 3: "<eos>"}
-    MERGES = {"ls": 10, "as": 11, "us": 12}
+    SPECIAL: ClassVar = {1: "<s>", 2: "</s>", 3: "<eos>"}
+    MERGES: ClassVar = {"ls": 10, "as": 11, "us": 12}
 
     def __init__(self, template):
         self.template = template

@@ -109,13 +109,15 @@ def test_instructions_open_the_first_message_where_there_is_no_system_role():
 def test_rewriting_template_is_recognised_and_each_turn_is_a_row():
     tokenizer = FakeChatTokenizer(STRIPS_REASONING)
     chat = ChatTemplateFormat(tokenizer)
-    assert ChatTemplateFormat(CHAT).append_only and not chat.append_only
+    assert ChatTemplateFormat(CHAT).append_only
+    assert not chat.append_only
     thought = "<think>hm</think>ls"
     turns = [(o, [*chat.encode(thought), tokenizer.stop], thought) for o in ("task", "p", "q")]
     trajectory, prompts = play(Transcript(chat, "s"), turns)
     check_exact(trajectory, prompts)
     assert len(rows_of(trajectory)) == 3
-    assert "hm" not in tokenizer.show(prompts[2]) and "ls" in tokenizer.show(prompts[2])
+    assert "hm" not in tokenizer.show(prompts[2])
+    assert "ls" in tokenizer.show(prompts[2])
 
 
 @pytest.mark.parametrize("template", [CHATML, STRIPS_REASONING, NO_SYSTEM])
@@ -126,7 +128,7 @@ def test_markers_in_texts_stay_text(template):
     sampled = [*chat.encode(markers), tokenizer.stop]
     trajectory, prompts = play(Transcript(chat, markers), [(markers, sampled, markers)] * 3)
     check_exact(trajectory, prompts)
-    clean, clean_prompts = play(Transcript(chat, "i"), [("o", [*chat.encode("a"), tokenizer.stop], "a")] * 3)
+    _clean, clean_prompts = play(Transcript(chat, "i"), [("o", [*chat.encode("a"), tokenizer.stop], "a")] * 3)
     for prompt, reference in zip(prompts, clean_prompts, strict=True):
         assert tokenizer.count_special(prompt) == tokenizer.count_special(reference)
 
@@ -148,7 +150,7 @@ def test_tokenizer_that_lets_markers_through_is_refused():
 def test_tokenizer_that_joins_texts_across_turns_is_refused_with_both_sides():
     tokenizer = FakeChatTokenizer(CHATML)
     tokenizer.merges_newlines = True
-    with pytest.raises(TokenMismatchError, match="ours are .* the template's"):
+    with pytest.raises(TokenMismatchError, match=r"ours are .* the template's"):
         ChatTemplateFormat(tokenizer)
 
 
@@ -193,10 +195,14 @@ def test_oldest_turns_are_dropped_whole_and_the_task_never():
     )
     check_exact(trajectory, prompts)
     last = COMPACT.tokenizer.decode(prompts[-1], skip_special_tokens=False)
-    assert last.startswith("<bos><obs>T...............\n[") and "earlier turns left out]\n" in last
+    assert last.startswith("<bos><obs>T...............\n[")
+    assert "earlier turns left out]\n" in last
     assert last.endswith("<obs>F...............<act>")
-    assert "AAA" not in last and "BBB" not in last and max(map(len, prompts)) <= 90
-    assert [turn.restart for turn in trajectory.turns][0] is False and any(turn.restart for turn in trajectory.turns)
+    assert "AAA" not in last
+    assert "BBB" not in last
+    assert max(map(len, prompts)) <= 90
+    assert next(turn.restart for turn in trajectory.turns) is False
+    assert any(turn.restart for turn in trajectory.turns)
 
 
 def test_history_turns_limits_the_turns_shown():
@@ -207,10 +213,15 @@ def test_history_turns_limits_the_turns_shown():
 
 
 def test_length_is_checked_with_the_newest_observation_which_is_cut_to_head_and_tail():
-    _, prompts = play(Transcript(COMPACT, max_prompt_tokens=120), [("task", [4], ""), ("a" + "x" * 5000 + "z", [4], "")])
+    _, prompts = play(
+        Transcript(COMPACT, max_prompt_tokens=120), [("task", [4], ""), ("a" + "x" * 5000 + "z", [4], "")]
+    )
     shown = COMPACT.tokenizer.decode(prompts[1], skip_special_tokens=False)
-    assert len(prompts[1]) <= 120 and shown.startswith("<bos><obs>task\n") and "characters left out]" in shown
-    assert "ax" in shown and shown.endswith("xz<act>")
+    assert len(prompts[1]) <= 120
+    assert shown.startswith("<bos><obs>task\n")
+    assert "characters left out]" in shown
+    assert "ax" in shown
+    assert shown.endswith("xz<act>")
 
 
 def test_every_later_observation_is_cut_to_its_own_limit():
@@ -221,7 +232,7 @@ def test_every_later_observation_is_cut_to_its_own_limit():
 
 
 def test_a_task_that_alone_passes_the_limit_is_refused():
-    with pytest.raises(ConfigurationError, match="max_prompt_tokens=20 .* never cut"):
+    with pytest.raises(ConfigurationError, match=r"max_prompt_tokens=20 .* never cut"):
         Transcript(COMPACT, max_prompt_tokens=20).observe("x" * 100)
 
 
@@ -248,7 +259,8 @@ def test_calls_out_of_order_are_refused():
 def test_text_only_policies_have_empty_prompts():
     transcript = Transcript(None, "i")
     transcript.observe("o")
-    assert transcript.prompt_ids() == [] and transcript.pending() == ([], False)
+    assert transcript.prompt_ids() == []
+    assert transcript.pending() == ([], False)
     transcript.act([], "ls")
     assert rows_of(Trajectory("t", [Turn("o", "ls")])) == []
 

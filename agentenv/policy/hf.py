@@ -7,6 +7,7 @@ every turn (no cache between turns); within a turn keys and values are kept.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,8 @@ class HFPolicy:
         self._device = torch.device(device)
         self._stop = tuple(stop)
         self._max_batch = max_batch
+        # Renamed from `past_key_values` in transformers 5.
+        self._cache = "cache" if "cache" in inspect.signature(self.model.forward).parameters else "past_key_values"
         self._positions = getattr(model.config, "max_position_embeddings", None)
 
     def weights_changed(self) -> None:
@@ -118,10 +121,10 @@ class HFPolicy:
                 input_ids=ids.to(self._device),
                 attention_mask=mask.to(self._device),
                 position_ids=positions.to(self._device),
-                past_key_values=cache,
                 use_cache=True,
+                **{self._cache: cache},
             )
-            cache = out.past_key_values
+            cache = out[self._cache]
             tokens, values = draw(out.logits[:, -1].float(), numbers[rows, step], sampling.temperature)
             going = []
             for place, (row, token, value) in enumerate(zip(rows, tokens.tolist(), values.tolist(), strict=True)):

@@ -1,0 +1,358 @@
+"""Behaviour cloning: the warm start of the tiny policy, from oracle demonstrations of the training split.
+
+    python -m agentenv.baselines.bc --out runs/warm-start
+
+Reads from top to bottom: demonstrations are collected by stepping the real environment (so observations are real), a
+byte-level BPE tokenizer is trained on them, and a `TinyLM` is trained on their action tokens. One trick decides it: a
+model this small does not learn from demonstrations alone to copy names out of the instruction. So rows of random tokens
+shown twice, with the loss on the second showing, are mixed in over the first part of the run, tapering off.
+
+Invariant: the same arguments, demonstrations and seed give the same weights (one thread, one machine); the budget is a
+number of steps, never wall-clock time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from rich.progress import Progress
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from torch.nn import functional as F
+
+import agentenv  # noqa: F401  (registers the environments)
+from agentenv.errors import ConfigurationError, InfrastructureError
+from agentenv.policy.tiny import TinyPolicy
+from agentenv.policy.tiny_model import TinyConfig, TinyLM
+from agentenv.trajectory import Trajectory, Turn, read_trajectories, write_trajectories
+from agentenv.transcript import CompactFormat, TokenRow, Transcript, rows_of
+from agentenv.transcript.formats import COMPACT_SPECIALS
+
+__all__ = ["Args", "main", "train"]
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class Args:
+    """Behaviour cloning of oracle demonstrations with the tiny policy."""
+
+    out: Path = Path("runs/warm-start")
+    """Where the policy, the demonstrations and the metrics go."""
+    env: str = "agentenv/Terminal-v0"
+    """Environment id; its task set must have an oracle."""
+    difficulties: tuple[str, ...] = ("easy", "medium", "hard")
+    """Which tasks are demonstrated, the same number of each."""
+    demos: int = 6000
+    """Demonstrated episodes in all."""
+    alternatives: float = 0.0
+    """Share of episodes that show one of the task's alternative solutions instead of the oracle."""
+    max_turns: int = 12
+    """Turn limit of the environment."""
+    steps: int = 1500
+    """Optimiser steps: the budget."""
+    batch_tokens: int = 6000
+    """Tokens of a batch, padding included."""
+    lr: float = 3e-3
+    """Peak learning rate."""
+    warmup: float = 0.05
+    """Share of the steps over which the learning rate rises; it falls along a cosine to a tenth after that."""
+    weight_decay: float = 0.1
+    """AdamW's weight decay, on matrices only."""
+    copy_share: float = 0.5
+    """Share of a batch's tokens that are copying rows, at the first step."""
+    copy_until: float = 0.4
+    """Share of the steps by which copying rows have tapered off to none."""
+    vocabulary: int = 768
+    """Size of the tokenizer."""
+    width: int = 128
+    """Hidden size."""
+    layers: int = 4
+    """Number of layers."""
+    heads: int = 4
+    """Attention heads."""
+    max_prompt_tokens: int = 640
+    """Longest prompt; training by RL should use the same limits, so that the policy meets what it has seen."""
+    max_observation_tokens: int = 96
+    """Longest observation after the first."""
+    workers: int = 4
+    """Environments stepped at once while collecting."""
+    threads: int = 1
+    """Torch threads; results repeat exactly for a fixed number."""
+    seed: int = 1
+    """Seed of everything random."""
+    half: bool = True
+    """Whether to save the weights as float16."""
+
+
+def main(args: Args) -> Path:
+    """Collects (or reads) the demonstrations, trains, and saves the policy; returns its directory."""
+    args.out.mkdir(parents=True, exist_ok=True)
+    demos = demonstrations(args)
+    return train(args, demos)
+
+
+# -- demonstrations ---------------------------------------------------------------------------------------------------
+
+
+def demonstrations(args: Args) -> list[Trajectory]:
+    """The demonstrations of these arguments, collected once and kept in `out`.
+
+    Raises:
+        ConfigurationError: If the task set has no training task of a difficulty.
+    """
+    plan: list[tuple[str, str, list[str]]] = []  # difficulty, task id, actions
+    rng = np.random.default_rng(args.seed)
+    fingerprint = ""
+    for difficulty in args.difficulties:
+        env = gym.make(args.env, split="train", difficulty=difficulty, max_turns=args.max_turns)
+        task_set = env.unwrapped.task_set  # type: ignore[attr-defined]
+        env.close()
+        fingerprint = task_set.fingerprint
+        ids = task_set.ids("train")[: args.demos // len(args.difficulties)]
+        if not ids:
+            raise ConfigurationError(f"{args.env} has no training task of difficulty {difficulty!r}")
+        for task_id in ids:
+            ways = task_set.alternatives(task_id) if rng.random() < args.alternatives else []
+            actions = ways[int(rng.integers(len(ways)))] if ways else task_set.oracle(task_id)
+            plan.append((difficulty, task_id, actions))
+    key = hashlib.sha256(json.dumps([args.env, args.max_turns, fingerprint, plan]).encode()).hexdigest()[:16]
+    path = args.out / f"demonstrations-{key}.jsonl"
+    if path.is_file():
+        return list(read_trajectories(path))
+
+    local = threading.local()
+    opened: list[gym.Env[str, str]] = []
+    with Progress(transient=True) as bar, ThreadPoolExecutor(args.workers) as pool:
+        task = bar.add_task("demonstrations", total=len(plan))
+
+        def play(item: tuple[str, str, list[str]]) -> Trajectory | None:
+            difficulty, task_id, actions = item
+            envs = local.__dict__.setdefault("envs", {})
+            if difficulty not in envs:
+                envs[difficulty] = gym.make(args.env, split="train", difficulty=difficulty, max_turns=args.max_turns)
+                opened.append(envs[difficulty])
+            try:
+                demo = _play(envs[difficulty], task_id, actions)
+            except InfrastructureError as error:
+                _LOG.warning("no demonstration of %s: %s", task_id, error)
+                demo = None
+            bar.advance(task)
+            return demo
+
+        try:
+            played = list(pool.map(play, plan))
+        finally:
+            for env in opened:
+                env.close()
+    good = [demo for demo in played if demo is not None and demo.success]
+    if len(good) < len(plan):
+        _LOG.warning("%d of %d demonstrations did not succeed and are left out", len(plan) - len(good), len(plan))
+    if not good:
+        raise ConfigurationError(f"no demonstration of {args.env} succeeded")
+    partial = path.with_suffix(".part.jsonl")
+    write_trajectories(partial, good)
+    partial.replace(path)
+    return good
+
+
+def _play(env: gym.Env[str, str], task_id: str, actions: Sequence[str]) -> Trajectory:
+    observation, info = env.reset(options={"task_id": task_id})
+    demo = Trajectory(task_id, start_progress=info["progress"])
+    for action in actions:
+        turn = Turn(observation, action)
+        observation, reward, terminated, truncated, info = env.step(action)
+        turn.reward, turn.progress = float(reward), info["progress"]
+        demo.turns.append(turn)
+        if terminated or truncated:
+            break
+    demo.success, demo.stop_reason, demo.final_observation = info["success"], info["stop_reason"], observation
+    return demo
+
+
+# -- tokens -----------------------------------------------------------------------------------------------------------
+
+
+def train_tokenizer(texts: Iterator[str], size: int) -> Tokenizer:
+    """A byte-level BPE whose tokens never cross from a word into a space, a digit or punctuation.
+
+    So a name has the same tokens wherever it stands, which is what makes it easy to copy. Bytes are all in the
+    vocabulary, so any text can be encoded.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(r"\p{L}+|\p{N}| |\s+|[^\s\p{L}\p{N}]"), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(COMPACT_SPECIALS),
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def demonstration_rows(args: Args, chat: CompactFormat, demos: Sequence[Trajectory]) -> list[TokenRow]:
+    """Training rows of the demonstrations, built with the very transcript that prompts are built with."""
+    rows: list[TokenRow] = []
+    for demo in demos:
+        transcript = Transcript(
+            chat, max_prompt_tokens=args.max_prompt_tokens, max_observation_tokens=args.max_observation_tokens
+        )
+        turns = []
+        for turn in demo.turns:
+            transcript.observe(turn.observation)
+            shown, restart = transcript.pending()
+            ids = [*chat.encode(turn.action), chat.stop_id]
+            transcript.act(ids, turn.action)
+            turns.append(Turn(turn.observation, turn.action, shown, ids, logprobs=[0.0] * len(ids), restart=restart))
+        rows += rows_of(Trajectory(demo.task_id, turns))
+    return rows
+
+
+def copying_row(rng: np.random.Generator, chat: CompactFormat, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random tokens shown as an observation and again as the action: ids and loss mask."""
+    first = len(COMPACT_SPECIALS)
+    shown = rng.integers(first, size, size=int(rng.integers(8, 80)))
+    ids = np.concatenate([[chat.bos_id, chat.obs_id], shown, [chat.act_id], shown, [chat.stop_id]])
+    mask = np.arange(len(ids)) > len(shown) + 2
+    return ids, mask
+
+
+def batches(args: Args, chat: CompactFormat, rows: Sequence[TokenRow], size: int) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Endless batches (ids [B, T], loss mask [B, T]) of rows of like length, copying rows mixed in at first."""
+    rng = np.random.default_rng([args.seed, 1])
+    step = 0
+    while True:
+        order = rng.permutation(len(rows))
+        window = 64 * max(1, args.batch_tokens // 256)
+        groups: list[list[tuple[np.ndarray, np.ndarray]]] = []
+        for start in range(0, len(order), window):
+            near = sorted(order[start : start + window].tolist(), key=lambda index: len(rows[index].ids))
+            group: list[tuple[np.ndarray, np.ndarray]] = []
+            for index in near:
+                if (len(group) + 1) * len(rows[index].ids) > args.batch_tokens and group:
+                    groups.append(group)
+                    group = []
+                group.append((rows[index].ids, rows[index].loss_mask))
+            groups.append(group)
+        for place in rng.permutation(len(groups)).tolist():
+            share = args.copy_share * max(0.0, 1 - step / max(1.0, args.copy_until * args.steps))
+            group = groups[place]
+            copies = []
+            tokens = share * args.batch_tokens
+            while tokens > 0:
+                copies.append(copying_row(rng, chat, size))
+                tokens -= len(copies[-1][0])
+            kept = group[: max(1, round(len(group) * (1 - share)))]
+            yield _pad([*kept, *copies], chat.pad_id)
+            step += 1
+
+
+def _pad(group: Sequence[tuple[np.ndarray, np.ndarray]], pad_id: int) -> tuple[torch.Tensor, torch.Tensor]:
+    length = max(len(ids) for ids, _ in group)
+    ids = np.full((len(group), length), pad_id, dtype=np.int64)
+    mask = np.zeros((len(group), length), dtype=bool)
+    for row, (row_ids, row_mask) in enumerate(group):
+        ids[row, : len(row_ids)] = row_ids
+        mask[row, : len(row_mask)] = row_mask
+    return torch.from_numpy(ids), torch.from_numpy(mask)
+
+
+# -- training ---------------------------------------------------------------------------------------------------------
+
+
+def train(args: Args, demos: Sequence[Trajectory]) -> Path:
+    """Trains the tokenizer and the model on the demonstrations; returns the directory of the saved policy."""
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+    texts = (text for demo in demos for turn in demo.turns for text in (turn.observation, turn.action))
+    tokenizer = train_tokenizer(texts, args.vocabulary)
+    model = TinyLM(
+        TinyConfig(
+            vocab_size=args.vocabulary,
+            hidden_size=args.width,
+            num_hidden_layers=args.layers,
+            num_attention_heads=args.heads,
+            intermediate_size=4 * args.width,
+        )
+    )
+    policy = TinyPolicy(model, tokenizer)
+    rows = demonstration_rows(args, policy.format, demos)
+    lengths = np.array([len(row.ids) for row in rows])
+    _LOG.info("%d rows of %d tokens (median), %d at most", len(rows), np.median(lengths), lengths.max())
+
+    matrices = [weight for weight in model.parameters() if weight.dim() == 2]
+    vectors = [weight for weight in model.parameters() if weight.dim() != 2]
+    optimiser = torch.optim.AdamW(
+        [{"params": matrices, "weight_decay": args.weight_decay}, {"params": vectors, "weight_decay": 0.0}],
+        lr=args.lr,
+        betas=(0.9, 0.98),
+    )
+    feed = batches(args, policy.format, rows, tokenizer.get_vocab_size())
+    started, tokens = time.monotonic(), 0
+    model.train()
+    with (args.out / "metrics.jsonl").open("w", encoding="utf-8") as log, Progress(transient=True) as bar:
+        task = bar.add_task("behaviour cloning", total=args.steps)
+        for step in range(args.steps):
+            for group in optimiser.param_groups:
+                group["lr"] = args.lr * _schedule(step / args.steps, args.warmup)
+            ids, mask = next(feed)
+            predicted = mask[:, 1:]
+            logits = model.logits(model.hidden(ids[:, :-1])[predicted])
+            targets = ids[:, 1:][predicted]
+            loss = F.cross_entropy(logits, targets)
+            optimiser.zero_grad()
+            loss.backward()
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimiser.step()
+            tokens += ids.numel()
+            bar.update(task, advance=1, description=f"behaviour cloning, loss {loss.item():.3f}")
+            if step % 20 == 0 or step + 1 == args.steps:
+                entry = {
+                    "step": step,
+                    "losses/action_nll": loss.item(),
+                    "losses/token_accuracy": (logits.argmax(-1) == targets).float().mean().item(),
+                    "losses/grad_norm": norm.item(),
+                    "charts/learning_rate": optimiser.param_groups[0]["lr"],
+                    "time/tokens_per_second": tokens / (time.monotonic() - started),
+                }
+                log.write(json.dumps(entry) + "\n")
+                log.flush()
+    model.eval()
+    directory = args.out / "policy"
+    policy.save(directory, half=args.half)
+    record: dict[str, Any] = {**asdict(args), "out": args.out.name, "demonstrations": len(demos)}
+    (directory / "training.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    return directory
+
+
+def _schedule(done: float, warmup: float) -> float:
+    if done < warmup:
+        return (done + 1e-3) / (warmup + 1e-3)
+    return 0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * (done - warmup) / (1 - warmup)))
+
+
+if __name__ == "__main__":
+    import tyro
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    directory = main(tyro.cli(Args, description=__doc__))
+    _LOG.info("saved %s", directory)
