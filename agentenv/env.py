@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
+from agentenv.actions import InvalidAction
 from agentenv.errors import (
     ClosedEnvironmentError,
     ConfigurationError,
@@ -107,6 +108,8 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"]}  # type: ignore[misc]
+    observation_space: UnicodeText
+    action_space: UnicodeText
     #: The text that teaches an agent the action grammar; `transcript.py` puts it in front of every episode.
     instructions: ClassVar[str] = ""
     #: Strings at which a policy may stop generating.
@@ -240,7 +243,7 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
         self._live_episode("verify")
         return verify_checks(self.checks(), self.view())
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """The last observation and the checks as text (with `render_mode="ansi"`)."""
         if self.render_mode is None or self._episode is None:
             return None
@@ -334,6 +337,8 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
         return self.task_set.task(task_id)
 
     def _play(self, action: str) -> Reply:
+        if isinstance(action, InvalidAction):
+            return Reply(f"Invalid action: {action.reason}", valid=False)
         if not is_encodable(action):
             return Reply("Invalid action: it holds lone surrogates, which are not text.", valid=False)
         if action not in self.action_space:

@@ -154,14 +154,11 @@ def _batch_space(space: UnicodeText, n: int = 1) -> BatchedText:
     return BatchedText(space, n, seed=space.np_random)
 
 
-@batch_space.register(BatchedText)
-def _batch_batched(space: BatchedText, n: int = 1) -> Space[Any]:
-    raise ConfigurationError(f"{space!r} is a batch already")
-
-
-@iterate.register(BatchedText)
 def _iterate(space: BatchedText, items: Iterable[str]) -> Iterator[str]:
     return iter(tuple(items))
+
+
+iterate.register(BatchedText, _iterate)
 
 
 @create_empty_array.register(UnicodeText)

@@ -14,7 +14,7 @@ from typing import Any
 
 from agentenv.errors import ConfigurationError, TrajectoryFormatError
 
-__all__ = ["SCHEMA_VERSION", "Trajectory", "Turn", "read_trajectories", "write_trajectories"]
+__all__ = ["SCHEMA_VERSION", "Trajectory", "Turn", "dump_line", "read_trajectories", "write_trajectories"]
 
 SCHEMA_VERSION = 1
 
@@ -149,7 +149,7 @@ def write_trajectories(path: str | Path, trajectories: Iterable[Trajectory]) -> 
         count = 0
         with path.open("w", encoding="utf-8") as out:
             for trajectory in trajectories:
-                out.write(_dumps(trajectory) + "\n")
+                out.write(dump_line(trajectory) + "\n")
                 count += 1
         return count
     if path.suffix == ".parquet":
@@ -157,7 +157,7 @@ def write_trajectories(path: str | Path, trajectories: Iterable[Trajectory]) -> 
         import pyarrow.parquet as pq
 
         # Dictionaries have keys of their own in every row, so each turn is one JSON string beside flat columns.
-        lines = [_dumps(trajectory) for trajectory in trajectories]
+        lines = [dump_line(trajectory) for trajectory in trajectories]
         rows = [json.loads(line) for line in lines]
         table = pa.table(
             {
@@ -200,7 +200,12 @@ def _lines(path: Path) -> Iterator[str]:
                 yield line
 
 
-def _dumps(trajectory: Trajectory) -> str:
+def dump_line(trajectory: Trajectory) -> str:
+    """The trajectory as one line of strict JSON, without the newline.
+
+    Raises:
+        TrajectoryFormatError: If a number is not finite.
+    """
     try:
         return json.dumps(trajectory.to_json(), allow_nan=False, ensure_ascii=True)
     except ValueError as error:
