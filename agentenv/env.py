@@ -107,7 +107,7 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
         ConfigurationError: On a bad split, limit or render mode.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"]}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 4}  # type: ignore[misc]
     observation_space: UnicodeText
     action_space: UnicodeText
     #: The text that teaches an agent the action grammar; `transcript.py` puts it in front of every episode.

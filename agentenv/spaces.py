@@ -6,10 +6,10 @@ lone surrogates (which no UTF-8 file, socket or tokenizer can carry) and strings
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from ctypes import c_char
 from multiprocessing.sharedctypes import SynchronizedString
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from gymnasium.spaces import Space
@@ -194,11 +194,43 @@ def _write_to_shared_memory(space: UnicodeText, index: int, value: str, shared_m
 
 
 @read_from_shared_memory.register(UnicodeText)
-def _read_from_shared_memory(space: UnicodeText, shared_memory: SynchronizedString, n: int = 1) -> tuple[str, ...]:
-    view = memoryview(shared_memory.get_obj()).cast("B")
-    texts: list[str] = []
-    for index in range(n):
-        start = index * (_HEADER_BYTES + space.max_bytes)
+def _read_from_shared_memory(space: UnicodeText, shared_memory: SynchronizedString, n: int = 1) -> SharedTexts:
+    return SharedTexts(space, shared_memory, n)
+
+
+class SharedTexts(Sequence[str]):
+    """The texts in shared memory, decoded when looked at; a deep copy is a plain tuple.
+
+    `AsyncVectorEnv` reads its shared memory once, when it is made, and hands out (copies of) what it got: as for
+    arrays, that has to be a live view.
+    """
+
+    def __init__(self, space: UnicodeText, shared_memory: SynchronizedString, n: int) -> None:
+        self._slot_bytes = _HEADER_BYTES + space.max_bytes
+        self._memory = shared_memory
+        self._n = n
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(self._n)))
+        if not -self._n <= index < self._n:
+            raise IndexError(f"text {index} of {self._n}")
+        view = memoryview(self._memory.get_obj()).cast("B")
+        start = (index % self._n) * self._slot_bytes
         length = int.from_bytes(view[start : start + _HEADER_BYTES], "little")
-        texts.append(bytes(view[start + _HEADER_BYTES : start + _HEADER_BYTES + length]).decode("utf-8"))
-    return tuple(texts)
+        return bytes(view[start + _HEADER_BYTES : start + _HEADER_BYTES + length]).decode("utf-8")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> tuple[str, ...]:
+        return tuple(self)
+
+    def __repr__(self) -> str:
+        return f"SharedTexts({tuple(self)!r})"
