@@ -46,6 +46,7 @@ register_all()
 
 def gc() -> dict[str, int]:
     """Removes what runs that were killed left behind (sandbox directories, processes, control groups); counts it."""
+    from dataclasses import asdict
     from importlib import import_module
 
-    return dict(import_module("agentenv.sandbox.gc").reap())
+    return asdict(import_module("agentenv.sandbox.gc").reap())

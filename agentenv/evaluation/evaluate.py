@@ -18,13 +18,13 @@ from gymnasium.envs.registration import EnvSpec
 import agentenv
 from agentenv.env import AgentEnv
 from agentenv.errors import ConfigurationError
+from agentenv.evaluation.environments import base_of, make_env
 from agentenv.evaluation.families import family_of
 from agentenv.evaluation.journal import Journal
 from agentenv.evaluation.results import EpisodeRecord, Header, PlatformFailure, Results, write_results
-from agentenv.evaluation.seeds import episode_seed
 from agentenv.evaluation.statistics import summarise
 from agentenv.policy.base import Policy, Sampling
-from agentenv.rollout.collector import EpisodeRequest, collect
+from agentenv.rollout import EpisodeRequest, collect, derive_seed
 from agentenv.task import TaskSet
 from agentenv.trajectory import Trajectory
 
@@ -45,6 +45,8 @@ def evaluate(
     sampling: Sampling | None = None,
     workers: int = 8,
     max_prompt_tokens: int | None = None,
+    max_observation_tokens: int | None = None,
+    history_turns: int | None = None,
     out: Path | None = None,
     on_episode: Callable[[int, int], None] | None = None,
 ) -> Results:
@@ -63,7 +65,9 @@ def evaluate(
         seed: Decides every episode's seed, together with the task and the episode's number.
         sampling: How the policy samples.
         workers: Episodes played at a time.
-        max_prompt_tokens: The policy's limit on a prompt.
+        max_prompt_tokens: Longest prompt (see `agentenv.transcript.Transcript`, also for the next two).
+        max_observation_tokens: Longest observation after the first.
+        history_turns: Most past turns shown.
         out: The results file.
         on_episode: Called with (done, planned) as episodes end.
 
@@ -72,21 +76,24 @@ def evaluate(
         ResultsFileError: If `out` is damaged or cannot be written.
     """
     sampling = sampling or Sampling()
+    prompt_limits = {
+        "max_prompt_tokens": max_prompt_tokens,
+        "max_observation_tokens": max_observation_tokens,
+        "history_turns": history_turns,
+    }
     kwargs = dict(env_kwargs or {})
     if kwargs.get("split", split) != split:
         raise ConfigurationError(f"split={split!r} and env_kwargs['split']={kwargs['split']!r} differ: give one")
     kwargs["split"] = split
 
-    def make_env() -> gym.Env[Any, Any]:
-        return gym.make(env, disable_env_checker=True, **kwargs)
+    def make() -> gym.Env[Any, Any]:
+        return make_env(env, kwargs)
 
-    probe = make_env()
+    probe = make()
     try:
-        base = probe.unwrapped
-        if not isinstance(base, AgentEnv):
-            raise ConfigurationError(f"{env!r} is not an AgentEnv: its {type(base).__name__} verifies nothing")
+        base = base_of(probe)
         task_set = base.task_set
-        header = _header(probe, base, policy, tasks, episodes_per_task, seed, sampling, max_prompt_tokens)
+        header = _header(probe, base, policy, tasks, episodes_per_task, seed, sampling, prompt_limits)
     finally:
         probe.close()
     opened: AbstractContextManager[Journal | None] = Journal.open(out, header) if out is not None else nullcontext()
@@ -105,7 +112,7 @@ def evaluate(
 
         if on_episode is not None:
             on_episode(len(records), len(plan))
-        failures = _play(policy, make_env, missing, seed, sampling, workers, max_prompt_tokens, note)
+        failures = _play(policy, make, missing, seed, sampling, workers, prompt_limits, note)
         results = Results(header, tuple(records[key] for key in plan if key in records), tuple(failures))
         results = replace(results, summary=summarise(results).to_json())
         if out is not None and journal is not None:
@@ -150,7 +157,7 @@ def _header(
     episodes_per_task: int,
     seed: int,
     sampling: Sampling,
-    max_prompt_tokens: int | None,
+    prompt_limits: Mapping[str, int | None],
 ) -> Header:
     ids = list(base.task_set.ids(base.split))
     if not ids:
@@ -176,7 +183,7 @@ def _header(
         sampling={
             "temperature": sampling.temperature,
             "max_tokens": sampling.max_tokens,
-            "max_prompt_tokens": max_prompt_tokens,
+            **prompt_limits,
         },
         agentenv_version=agentenv.__version__,
     )
@@ -184,18 +191,18 @@ def _header(
 
 def _play(
     policy: Policy,
-    make_env: Callable[[], gym.Env[Any, Any]],
+    make: Callable[[], gym.Env[Any, Any]],
     missing: Sequence[tuple[str, int]],
     seed: int,
     sampling: Sampling,
     workers: int,
-    max_prompt_tokens: int | None,
+    prompt_limits: Mapping[str, int | None],
     note: Callable[[Trajectory, tuple[str, int]], None],
 ) -> list[PlatformFailure]:
     """Plays the missing episodes, notes each as it ends, and returns those that the platform failed."""
     if not missing:
         return []
-    seeds = {key: episode_seed(seed, *key) for key in missing}
+    seeds = {key: derive_seed(seed, *key) for key in missing}
     keys = {(key[0], number): key for key, number in seeds.items()}
     requests = [EpisodeRequest(task_id=key[0], group_id=key[0], seed=seeds[key], index=key[1]) for key in missing]
 
@@ -204,11 +211,13 @@ def _play(
 
     collected = collect(
         policy,
-        make_env,
+        make,
         requests,
         sampling=sampling,
         workers=min(workers, len(requests)),
-        max_prompt_tokens=max_prompt_tokens,
+        max_prompt_tokens=prompt_limits["max_prompt_tokens"],
+        max_observation_tokens=prompt_limits["max_observation_tokens"],
+        history_turns=prompt_limits["history_turns"],
         on_episode=ended,
     )
     return [

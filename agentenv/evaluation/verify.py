@@ -21,12 +21,13 @@ from typing import Any
 import gymnasium as gym
 
 from agentenv.env import AgentEnv
-from agentenv.errors import InfrastructureError, ResultsFileError, UnknownTaskError
+from agentenv.errors import InfrastructureError
+from agentenv.evaluation.environments import base_of
 from agentenv.evaluation.families import family_of
 from agentenv.evaluation.rebuild import EnvRecipe, recipe_of
 from agentenv.evaluation.results import EpisodeRecord, Results, plan_faults, read_results
-from agentenv.evaluation.seeds import episode_seed
 from agentenv.evaluation.statistics import Summary, summarise
+from agentenv.rollout import derive_seed
 
 __all__ = ["Mismatch", "VerifyReport", "verify"]
 
@@ -111,14 +112,14 @@ def verify(
     mismatches += _stored_summary_mismatches(results)
     probe = recipe.make()
     try:
-        unfit = _header_mismatches(results, _base(probe, path))
+        unfit = _header_mismatches(results, base_of(probe))
     finally:
         probe.close()
     mismatches += unfit
     if any(mismatch.where.startswith("header.fingerprint") for mismatch in unfit):
         note = "nothing was replayed: this version's tasks are not those of the file"
         return VerifyReport(str(path), results, None, 0, tuple(mismatches), (), (note,))
-    replays = _replay_all(results, recipe, path, max(1, workers), on_episode)
+    replays = _replay_all(results, recipe, max(1, workers), on_episode)
     done = [replay for replay in replays if not replay.failure]
     mismatches += [mismatch for replay in replays for mismatch in replay.mismatches]
     honest = Results(results.header, tuple(replay.record for replay in done), results.failures)
@@ -154,11 +155,11 @@ def _header_mismatches(results: Results, env: AgentEnv) -> list[Mismatch]:
 
 
 def _replay_all(
-    results: Results, recipe: EnvRecipe, path: Path, workers: int, on_episode: Callable[[int, int], None] | None
+    results: Results, recipe: EnvRecipe, workers: int, on_episode: Callable[[int, int], None] | None
 ) -> list[_Replay]:
     total = len(results.records)
     with _environments(recipe, min(workers, total)) as pool, ThreadPoolExecutor(max(1, min(workers, total))) as threads:
-        futures = [threads.submit(_replay, record, results, recipe, path, pool) for record in results.records]
+        futures = [threads.submit(_replay, record, results, recipe, pool) for record in results.records]
         found: list[_Replay] = []
         try:
             for number, future in enumerate(futures, start=1):
@@ -188,7 +189,6 @@ def _replay(
     record: EpisodeRecord,
     results: Results,
     recipe: EnvRecipe,
-    path: Path,
     pool: queue.SimpleQueue[gym.Env[Any, Any]],
 ) -> _Replay:
     """Replays one episode, with one retry on a fresh environment where the platform fails."""
@@ -196,7 +196,7 @@ def _replay(
     try:
         for attempt in (1, 2):
             try:
-                return _checked(record, results, env, path)
+                return _checked(record, results, env)
             except InfrastructureError as error:
                 logger.warning("replay of %s, attempt %d: %s", _name(record), attempt, error)
                 failure = f"{type(error).__name__}: {error}"
@@ -207,17 +207,16 @@ def _replay(
         pool.put(env)
 
 
-def _checked(record: EpisodeRecord, results: Results, env: gym.Env[Any, Any], path: Path) -> _Replay:
-    base = _base(env, path)
+def _checked(record: EpisodeRecord, results: Results, env: gym.Env[Any, Any]) -> _Replay:
+    base = base_of(env)
     where = _name(record)
-    try:
-        task = base.task_set.task(record.task_id)
-    except UnknownTaskError:
-        return _Replay(record, [Mismatch(where, "a task of the task set", "no such task")])
+    if record.task_id not in base.task_set.ids(base.split):
+        return _Replay(record, [Mismatch(where, "a task of the split", "no such task")])
+    task = base.task_set.task(record.task_id)
     real = _play(record, env)
     replay = _Replay(real)
     wrong = replay.mismatches
-    wrong += _compare(f"{where}, seed", record.seed, episode_seed(results.header.seed, record.task_id, record.episode))
+    wrong += _compare(f"{where}, seed", record.seed, derive_seed(results.header.seed, record.task_id, record.episode))
     wrong += _compare(f"{where}, family", record.family, family_of(task))
     if real.turns < record.turns:
         wrong.append(
@@ -254,7 +253,7 @@ def _compare_hashes(record: EpisodeRecord, real: EpisodeRecord, env: gym.Env[Any
 
 def _play(record: EpisodeRecord, env: gym.Env[Any, Any]) -> EpisodeRecord:
     """The record as the environment really plays it; it stops early if the episode ends before the actions do."""
-    _, info = env.reset(seed=record.seed, options={"task_id": record.task_id})
+    _, info = env.reset(options={"task_id": record.task_id})
     progress, hashes = [float(info["progress"])], [str(info["state_hash"])]
     rewards: list[float] = []
     valid: list[bool] = []
@@ -336,10 +335,3 @@ def _shown(value: Any) -> str:
 
 def _name(record: EpisodeRecord) -> str:
     return f"task {record.task_id!r:.120}, episode {record.episode}"
-
-
-def _base(env: gym.Env[Any, Any], path: Path) -> AgentEnv:
-    base = env.unwrapped
-    if not isinstance(base, AgentEnv):
-        raise ResultsFileError(f"{path}: {type(base).__name__} is not an AgentEnv: it verifies nothing")
-    return base
