@@ -73,7 +73,7 @@ CITIES = tuple(
     chicago cologne cordoba cork dallas delhi denver dublin durban florence geneva genoa ghent glasgow graz hamburg
     hanoi havana helsinki houston istanbul kyoto lagos leeds leipzig lima lisbon london lyon madrid malaga manila milan
     montreal munich nairobi naples nice osaka oslo ottawa oxford padua paris perth porto prague quito riga rome
-    rotterdam salzburg seattle seoul seville sofia split sydney tallinn tampa tokyo toronto trieste tunis turin
+    rotterdam salzburg seattle seoul seville split sydney tallinn tampa tokyo toronto trieste tunis turin
     utrecht vienna vilnius warsaw york zagreb zurich
     """.split()
 )

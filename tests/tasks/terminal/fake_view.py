@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import subprocess
 import tempfile
@@ -109,7 +108,7 @@ class FakeBox:
 
     def run(self, script: str, timeout_s: float = 10.0) -> RunResult:
         with tempfile.TemporaryDirectory() as copy:
-            shutil.copytree(self.root, Path(copy) / "root", symlinks=True, dirs_exist_ok=True)
+            subprocess.run(["cp", "-a", str(self.root), f"{copy}/root"], check=True)
             return FakeBox((Path(copy) / "root").resolve()).bash(script, timeout_s=timeout_s)
 
     def _checked(self, path: str) -> Path:

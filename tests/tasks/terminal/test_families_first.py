@@ -16,7 +16,15 @@ NAMES = (
     "links",
     "text_processing",
     "search_replace",
-)  # fmt: skip
+    "csv_tables",
+    "logs",
+    "archives",
+    "checksums",
+    "encodings",
+    "renames",
+    "disk_usage",
+    "diff_patch",
+)
 FAMILIES: list[Family] = [importlib.import_module(f"agentenv.tasks.terminal.families.{name}").FAMILY for name in NAMES]
 
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
