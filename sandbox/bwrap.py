@@ -212,7 +212,7 @@ def launch(
     uid: int,
     groups: ControlGroups,
     bwrap: Sequence[str],
-    program: Sequence[str],
+    program: Sequence[str | bytes],
     streams: tuple[Stream, Stream, Stream],
     env: Mapping[str, str] | None = None,
     pass_fds: tuple[int, ...] = (),

@@ -12,7 +12,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agentenv.sandbox.files import is_whiteout
+from agentenv.sandbox.files import is_whiteout, open_locked
 
 __all__ = ["Copied", "copy_tree"]
 
@@ -52,6 +52,7 @@ def copy_tree(source: Path, target: Path, owner: int | None = None, seen: Copied
         target_fd = os.open(target, _FOLDER)
         try:
             _copy_folder(source_fd, target_fd, target_fd, b"", owner, counts)
+            _settle_open(source_fd, target_fd, os.fstat(source_fd), owner)
         finally:
             os.close(target_fd)
     finally:
@@ -69,16 +70,19 @@ def _copy_folder(source: int, target: int, root: int, prefix: bytes, owner: int 
         kind = stat.S_IFMT(found.st_mode)
         if kind == stat.S_IFDIR:
             with contextlib.suppress(FileNotFoundError):
-                inner = _open_locked(name, source, _FOLDER, found)
+                inner = open_locked(name, source, _FOLDER, found)
                 try:
                     os.mkdir(name, 0o700, dir_fd=target)
                     copy = os.open(name, _FOLDER, dir_fd=target)
                     try:
                         counts.files += 1
                         _copy_folder(inner, copy, root, prefix + name + b"/", owner, counts)
+                        _settle_open(inner, copy, found, owner)
                     finally:
                         os.close(copy)
                 finally:
+                    if os.fstat(inner).st_mode != found.st_mode:
+                        os.chmod(inner, stat.S_IMODE(found.st_mode))
                     os.close(inner)
             continue
         if found.st_nlink > 1:
@@ -104,11 +108,10 @@ def _copy_folder(source: int, target: int, root: int, prefix: bytes, owner: int 
             counts.links.pop((found.st_dev, found.st_ino), None)
             continue
         counts.files += 1
-    _settle_open(source, target, os.fstat(source), owner)
 
 
 def _copy_file(name: bytes, source: int, target: int, found: os.stat_result, owner: int | None) -> int:
-    reading = _open_locked(name, source, _SOURCE, found)
+    reading = open_locked(name, source, _SOURCE, found)
     try:
         now = os.fstat(reading)
         if not stat.S_ISREG(now.st_mode):
@@ -146,25 +149,6 @@ def _copy_sparse(reading: int, writing: int, size: int) -> None:
             os.write(writing, piece)
             left -= len(piece)
     os.ftruncate(writing, size)
-
-
-def _open_locked(name: bytes, folder: int, flags: int, found: os.stat_result) -> int:
-    """Opens an entry; one that its owner locked (mode 000) is unlocked for a moment. Root needs no such thing."""
-    try:
-        return os.open(name, flags, dir_fd=folder)
-    except PermissionError:
-        handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-        try:
-            place = f"/proc/self/fd/{handle}"
-            os.chmod(place, stat.S_IMODE(found.st_mode) | (0o700 if stat.S_ISDIR(found.st_mode) else 0o400))
-            try:
-                return os.open(place, flags & ~os.O_NOFOLLOW)
-            finally:
-                # A directory must stay open to lookups while it is copied: the descriptor needs search permission.
-                if not stat.S_ISDIR(found.st_mode):
-                    os.chmod(place, stat.S_IMODE(found.st_mode))
-        finally:
-            os.close(handle)
 
 
 def _settle_open(source: int, target: int, found: os.stat_result, owner: int | None) -> None:

@@ -20,9 +20,10 @@ from agentenv.errors import NotInStateError, UnsafePathError
 from agentenv.progress import FileStat
 from agentenv.sandbox.base import WORKSPACE
 
-__all__ = ["Layers", "Tree", "is_opaque", "is_whiteout"]
+__all__ = ["Layers", "Tree", "is_opaque", "is_whiteout", "open_locked"]
 
 _MAX_LINKS = 40
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -128,7 +129,7 @@ class Tree:
             holder = folder.find(name)
             if holder is None:
                 raise NotInStateError(f"{path!r} does not exist")
-            file_fd = _open_file(name, holder[0])
+            file_fd = open_locked(name, holder[0], _FILE, found)
             try:
                 if not stat.S_ISREG(os.fstat(file_fd).st_mode):
                     raise UnsafePathError(f"{path!r} is not a regular file")
@@ -262,12 +263,23 @@ def _components(path: bytes) -> list[bytes]:
     return [part for part in path.split(b"/") if part not in (b"", b".")]
 
 
-def _open_file(name: bytes, folder_fd: int) -> int:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+def open_locked(name: bytes, folder: int, flags: int, found: os.stat_result) -> int:
+    """Opens an entry; one that its owner locked (mode 000) is unlocked for a moment. Root needs no such thing."""
     try:
-        return os.open(name, flags | os.O_NOATIME, dir_fd=folder_fd)
+        return os.open(name, flags, dir_fd=folder)
     except PermissionError:
-        return os.open(name, flags, dir_fd=folder_fd)
+        handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            place = f"/proc/self/fd/{handle}"
+            os.chmod(place, stat.S_IMODE(found.st_mode) | (0o700 if stat.S_ISDIR(found.st_mode) else 0o400))
+            try:
+                return os.open(place, flags & ~os.O_NOFOLLOW)
+            finally:
+                # A directory must stay open to lookups while it is copied: the descriptor needs search permission.
+                if not stat.S_ISDIR(found.st_mode):
+                    os.chmod(place, stat.S_IMODE(found.st_mode))
+        finally:
+            os.close(handle)
 
 
 def _reopen(path_fd: int, flags: int) -> int:

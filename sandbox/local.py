@@ -37,6 +37,8 @@ _BASH = ("/bin/bash", "--norc", "--noprofile")
 _SCRIPT_OUTPUT = 1 << 20
 _ARGUMENT_BYTES = 100_000
 _IDLE_PROCESSES = 2
+# A verifier's Python must not load what the agent put into its home's site-packages.
+_VERIFIER_ENV = {"PYTHONNOUSERSITE": "1"}
 
 
 class LocalView:
@@ -81,7 +83,6 @@ class _Live:
     tree: Tree
     pid: int
     box: Supervised | None = None
-    session: LocalSession | None = None
     watch: Watch | None = None
     oom_kills: int = 0
     fork_failures: int = 0
@@ -110,7 +111,6 @@ def _end(live: _Live) -> None:
         live.groups.thaw()
         live.box.end()
         live.box = None
-    live.session = None
     live.groups.remove()
     live.place.close()
     if live.lease is not None:
@@ -138,6 +138,8 @@ class LocalSandbox(Sandbox):
         self._base_folder = base
         self._root_parent = root
         self._live: _Live | None = None
+        # Not part of _Live: a finalizer holds that, and the session refers back to this sandbox.
+        self._session: LocalSession | None = None
         self._end: weakref.finalize | None = None
         self._place_kept: tuple[bytes, dict[bytes, bytes]] = (WORKSPACE.encode(), {})
         self._hashes = FileHashes()
@@ -221,6 +223,7 @@ class LocalSandbox(Sandbox):
         if self._end is not None:
             self._end()
         self._live = None
+        self._session = None
         self._end = None
 
     def close(self) -> None:
@@ -234,6 +237,9 @@ class LocalSandbox(Sandbox):
             raise ClosedEnvironmentError("the sandbox is closed" if self._closed else "the sandbox is not started")
         if self._live.pid != os.getpid():
             raise SandboxLostError("the sandbox belongs to the parent process: make one in each process")
+        if self._session is not None and self._session.closed:
+            self._place_kept = self._session.place()
+            self._session = self._live.box = self._live.watch = None
         if self._live.box is not None and self._live.box.process.poll() is not None:
             raise SandboxLostError("the sandbox's processes were killed from outside")
         return self._live
@@ -243,8 +249,8 @@ class LocalSandbox(Sandbox):
     def session(self) -> LocalSession:
         """See `Sandbox.session`."""
         live = self._here()
-        if live.session is None:
-            live.session = LocalSession(
+        if self._session is None:
+            self._session = LocalSession(
                 lambda: self._open_box(live),
                 lambda code: _blames_agent(live, code),
                 self.limits,
@@ -253,7 +259,7 @@ class LocalSandbox(Sandbox):
                 on_end=self._note_limits,
                 crowded=lambda: self._crowded(live),
             )
-        return live.session
+        return self._session
 
     def _crowded(self, live: _Live) -> bool:
         count = live.groups.process_count()
@@ -356,10 +362,11 @@ class LocalSandbox(Sandbox):
     ) -> Completed:
         limits = self._inner_limits(groups)
         if isinstance(command, str):
-            stdin_is_script = len(command.encode("utf-8", "surrogateescape")) > _ARGUMENT_BYTES
-            if stdin_is_script:
-                raise ConfigurationError(f"a script of over {_ARGUMENT_BYTES} bytes: write it to a file and run that")
-            program = [*_BASH, "-c", f'{limits}eval "$1"', "bash", command]
+            # The kernel bounds one argument, not their sum: a long script comes in parts.
+            text = command.encode("utf-8", "surrogateescape")
+            parts = [text[at : at + _ARGUMENT_BYTES] for at in range(0, len(text), _ARGUMENT_BYTES)] or [b""]
+            whole = "".join(f"${{{number}}}" for number in range(1, len(parts) + 1))
+            program: list[str | bytes] = [*_BASH, "-c", f'{limits}eval "{whole}"', "bash", *parts]
         else:
             program = [*_BASH, "-c", f'{limits}exec "$@"', "bash", *command]
         popen = bwrap.launch(
@@ -394,12 +401,12 @@ class LocalSandbox(Sandbox):
                     if live.owner is not None:
                         os.chown(work, live.owner, live.owner)
             groups = ControlGroups(place.identity, self.limits)
-            done = self._run_in(place, live.base, live.uid, groups, script, timeout_s, b"", None)
+            done = self._run_in(place, live.base, live.uid, groups, script, timeout_s, b"", _VERIFIER_ENV)
         finally:
             if groups is not None:
                 groups.remove()
             place.close()
-        return RunResult(done.exit_code, clean_lines(done.stdout), clean_lines(done.stderr), done.timed_out)
+        return RunResult(done.exit_code, clean(done.stdout), clean(done.stderr), done.timed_out)
 
     # Files.
 
@@ -438,7 +445,7 @@ class LocalSandbox(Sandbox):
     # States.
 
     def _where(self, live: _Live) -> tuple[bytes, dict[bytes, bytes]]:
-        return live.session.place() if live.session is not None else self._place_kept
+        return self._session.place() if self._session is not None else self._place_kept
 
     def snapshot(self) -> store.LocalSnapshot:
         """See `Sandbox.snapshot`."""
@@ -509,11 +516,6 @@ class LocalSandbox(Sandbox):
 
 def _default_exports() -> dict[bytes, bytes]:
     return {name.encode(): value.encode() for name, value in bwrap.CLEAN_ENV.items()}
-
-
-def clean_lines(data: bytes) -> str:
-    """Output of a script, as text with no control sequences."""
-    return clean(data)
 
 
 def _communicate(popen: subprocess.Popen[bytes], stdin: bytes, timeout_s: float, keep_bytes: int) -> Completed:

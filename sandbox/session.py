@@ -213,6 +213,8 @@ class LocalSession(Session):
         self._on_end = on_end
         self._crowded = crowded
         self._last_word = ""
+        # Set while a command runs: still set at the next one if Ctrl-C ended the host's part of it.
+        self._interrupted = False
         self._status = 0
         self._closed = False
         self._script_line = 1
@@ -238,6 +240,11 @@ class LocalSession(Session):
         """Directory and exported variables, as bytes."""
         return self._cwd, dict(self._exports)
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
     def close(self) -> None:
         """See `Session.close`."""
         if not self._closed:
@@ -257,10 +264,16 @@ class LocalSession(Session):
         self._script_line += lines.count(b"\n")
         notes: list[str] = []
         try:
+            if self._interrupted:
+                notes.append(f"the command before was interrupted: {self._restart(_Exchange('', b'', 4096))}")
+                first_line = self._script_line + 1
+                self._script_line += lines.count(b"\n")
+            self._interrupted = True
             timed_out = self._follow(exchange, limit_s, notes)
         except _BoxEndedError:
             timed_out = False
             self._reopen(exchange, notes)
+        self._interrupted = False
         notes.append(self._on_end(self._status))
         output, dropped = exchange.output.text(self.limits.output_bytes)
         if self._last_word and self._last_word in output:

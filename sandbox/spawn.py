@@ -21,7 +21,7 @@ Stream = int | None
 
 @dataclass
 class _Order:
-    argv: Sequence[str]
+    argv: Sequence[str | bytes]
     env: Mapping[str, str]
     streams: tuple[Stream, Stream, Stream]
     pass_fds: tuple[int, ...]
@@ -51,6 +51,8 @@ class _Spawner:
                     cwd="/",
                     bufsize=0,
                     pass_fds=order.pass_fds,
+                    # Ctrl-C in the user's terminal is for the trainer, not for its sandboxes.
+                    start_new_session=True,
                 )
             except BaseException as failure:
                 order.done.set_exception(failure)
@@ -64,7 +66,7 @@ class _Holder:
 
 
 def spawn(
-    argv: Sequence[str],
+    argv: Sequence[str | bytes],
     env: Mapping[str, str],
     streams: tuple[Stream, Stream, Stream],
     pass_fds: tuple[int, ...] = (),

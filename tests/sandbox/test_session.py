@@ -202,7 +202,7 @@ def test_any_text_arrives_byte_exact(box: LocalSandbox, text: str) -> None:
 def test_no_action_text_breaks_the_session(box: LocalSandbox, text: str) -> None:
     shell = box.session()
     shell.run(text, timeout_s=1)
-    assert shell.run("\\builtin echo ok", timeout_s=5).output.endswith("ok\n")
+    assert "ok\n" in shell.run("\\builtin echo ok", timeout_s=5).output
 
 
 def test_output_that_looks_like_a_prompt_or_marker_is_output(box: LocalSandbox) -> None:
@@ -252,6 +252,39 @@ def test_a_session_opened_in_a_thread_that_ended_lives_on(make: Make) -> None:
     thread.start()
     thread.join()
     assert box.session().run("echo ok").output == "ok\n"
+
+
+def test_an_interrupted_command_is_not_mistaken_for_the_next(box: LocalSandbox) -> None:
+    import _thread
+    import threading
+
+    shell = box.session()
+    shell.run("cd sub")
+    threading.Timer(0.3, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        shell.run("echo old; sleep 61; echo old")
+    reply = shell.run("pwd; (exit 5)", timeout_s=8)
+    assert (reply.output, reply.exit_code) == ("/workspace/sub\n", 5)
+    assert shell.run("pgrep -x sleep || echo none; nosuch").output == "none\nbash: line 1: nosuch: command not found\n"
+
+
+def test_a_closed_session_leaves_the_sandbox_usable(box: LocalSandbox) -> None:
+    shell = box.session()
+    shell.run("cd sub; export A=1; sleep 61 &")
+    shell.close()
+    shell.close()
+    assert box.text("notes.txt") == "hello\n"
+    assert box.session().run("pwd; echo $A; pgrep -x sleep").output == "/workspace/sub\n1\n"
+
+
+def test_scripts_of_any_length_run(box: LocalSandbox) -> None:
+    done = box.run("cat <<'EOF'\n" + "line é\n" * 60_000 + "EOF\nexit 3", stdin=b"unused")
+    assert (done.exit_code, len(done.stdout)) == (3, 60_000 * 8)
+
+
+def test_programs_get_arguments_standard_input_and_environment(box: LocalSandbox) -> None:
+    done = box.run(["sh", "-c", 'cat; echo "$1 $X"; exit 4', "sh", "a b"], stdin=b"x" * 200_000, env={"X": "y"})
+    assert (done.exit_code, done.stdout) == (4, b"x" * 200_000 + b"a b y\n")
 
 
 def test_a_closed_sandbox_refuses_and_closes_again(box: LocalSandbox) -> None:
