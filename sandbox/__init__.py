@@ -1,1 +1,1 @@
-
+"""Where untrusted commands run. Invariant: what runs inside changes nothing outside."""

@@ -202,8 +202,8 @@ def _drop(uid: int) -> list[str]:
     if chroot:
         return [chroot, f"--userspec={uid}:{uid}", "--groups=", "/"]
     raise IsolationUnavailableError(
-        "root's powers cannot be dropped: neither setpriv (util-linux) nor chroot (coreutils) is installed; install one, "
-        "or start as a plain user"
+        "root's powers cannot be dropped: neither setpriv (util-linux) nor chroot (coreutils) is installed; "
+        "install one, or start as a plain user"
     )
 
 

@@ -121,7 +121,7 @@ def _copy_file(name: bytes, source: int, target: int, found: os.stat_result, own
             if now.st_blocks * 512 < now.st_size:
                 _copy_sparse(reading, writing, now.st_size)
             else:
-                while os.sendfile(writing, reading, None, _PIECE):  # type: ignore[arg-type]
+                while os.sendfile(writing, reading, None, _PIECE):
                     pass
             _settle_open(reading, writing, found, owner)
         finally:

@@ -9,10 +9,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import selectors
 import signal
 import subprocess
-import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,9 +25,12 @@ from agentenv.sandbox.files import Tree
 from agentenv.sandbox.hashing import FileHashes, hash_layers
 from agentenv.sandbox.isolation.limits import ControlGroups, require
 from agentenv.sandbox.isolation.watchdog import Watch, watch
+from agentenv.sandbox.programs import communicate
 from agentenv.sandbox.registry import UidLease, host_root, lease_uid
-from agentenv.sandbox.session import LocalSession, Supervised, supervisor
+from agentenv.sandbox.session import LocalSession
+from agentenv.sandbox.supervisor import Supervised, supervisor
 from agentenv.sandbox.text import clean
+from agentenv.sandbox.views import LocalView
 
 __all__ = ["LocalSandbox", "LocalView"]
 
@@ -39,37 +40,6 @@ _ARGUMENT_BYTES = 100_000
 _IDLE_PROCESSES = 2
 # A verifier's Python must not load what the agent put into its home's site-packages.
 _VERIFIER_ENV = {"PYTHONNOUSERSITE": "1"}
-
-
-class LocalView:
-    """A `StateView` of a sandbox: its files as they are, scripts on throw-away forks."""
-
-    def __init__(self, box: LocalSandbox) -> None:
-        self._box = box
-
-    def read(self, path: str, max_bytes: int = 4 << 20) -> bytes:
-        """See `StateView.read`."""
-        return self._box.read(path, max_bytes)
-
-    def text(self, path: str, max_bytes: int = 4 << 20) -> str:
-        """See `StateView.text`."""
-        return self._box.text(path, max_bytes)
-
-    def stat(self, path: str) -> FileStat:
-        """See `StateView.stat`."""
-        return self._box.stat(path)
-
-    def listdir(self, path: str) -> list[str]:
-        """See `StateView.listdir`."""
-        return self._box.listdir(path)
-
-    def exists(self, path: str) -> bool:
-        """See `StateView.exists`."""
-        return self._box.exists(path)
-
-    def run(self, script: str, timeout_s: float = 10.0) -> RunResult:
-        """See `StateView.run`."""
-        return self._box.run_on_fork(script, timeout_s)
 
 
 @dataclass
@@ -121,7 +91,7 @@ class LocalSandbox(Sandbox):
     """A sandbox on this host. See `Sandbox` for the methods.
 
     Args:
-        limits: What it may use.
+        limits: What it may use; None for the defaults of `Limits`.
         base: A host directory whose content /workspace starts with (read once, never changed).
         root: Where sandboxes keep their files; None: below the temporary directory.
 
@@ -133,8 +103,8 @@ class LocalSandbox(Sandbox):
     b'HELLO'
     """
 
-    def __init__(self, limits: Limits = Limits(), base: Path | None = None, root: Path | None = None) -> None:
-        self.limits = limits
+    def __init__(self, limits: Limits | None = None, base: Path | None = None, root: Path | None = None) -> None:
+        self.limits = limits if limits is not None else Limits()
         self._base_folder = base
         self._root_parent = root
         self._live: _Live | None = None
@@ -379,7 +349,7 @@ class LocalSandbox(Sandbox):
             {**bwrap.CLEAN_ENV, **(env or {})},
         )
         watching = self._watch_over(place, groups, popen)
-        done = _communicate(popen, stdin, timeout_s, max(_SCRIPT_OUTPUT, self.limits.output_bytes))
+        done = communicate(popen, stdin, timeout_s, max(_SCRIPT_OUTPUT, self.limits.output_bytes))
         if watching.fired:
             return replace(done, exit_code=done.exit_code or 137, stderr=done.stderr + watching.fired.encode() + b"\n")
         return done
@@ -516,68 +486,3 @@ class LocalSandbox(Sandbox):
 
 def _default_exports() -> dict[bytes, bytes]:
     return {name.encode(): value.encode() for name, value in bwrap.CLEAN_ENV.items()}
-
-
-def _communicate(popen: subprocess.Popen[bytes], stdin: bytes, timeout_s: float, keep_bytes: int) -> Completed:
-    """Feeds and reads a program in constant memory; kills it, and all it started, at the limit."""
-    deadline = time.monotonic() + timeout_s
-    kept = {"out": bytearray(), "err": bytearray()}
-    dropped = 0
-    timed_out = False
-    unsent = memoryview(stdin)
-    streams = {"in": popen.stdin, "out": popen.stdout, "err": popen.stderr}
-    with selectors.DefaultSelector() as selector:
-        for name, stream in streams.items():
-            if stream is None:
-                continue
-            os.set_blocking(stream.fileno(), False)
-            if name == "in" and not unsent:
-                stream.close()
-                continue
-            selector.register(stream, selectors.EVENT_WRITE if name == "in" else selectors.EVENT_READ, name)
-        while selector.get_map():
-            left = deadline - time.monotonic()
-            if left <= 0:
-                timed_out = True
-                break
-            for key, _ in selector.select(left):
-                name = key.data
-                if name == "in":
-                    try:
-                        unsent = unsent[os.write(key.fd, unsent[:65536]) :]
-                    except BlockingIOError:
-                        continue
-                    except BrokenPipeError:
-                        unsent = memoryview(b"")
-                    if not unsent:
-                        selector.unregister(key.fileobj)
-                        popen.stdin.close()  # type: ignore[union-attr]
-                    continue
-                try:
-                    data = os.read(key.fd, 65536)
-                except BlockingIOError:
-                    continue
-                if not data:
-                    selector.unregister(key.fileobj)
-                    continue
-                room = keep_bytes - len(kept[name])
-                kept[name] += data[:room] if room > 0 else b""
-                dropped += max(0, len(data) - max(0, room))
-    if not timed_out:
-        try:
-            popen.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            timed_out = True
-    if timed_out:
-        for pid in processes.children(popen.pid):
-            processes.send(pid, signal.SIGKILL)
-        try:
-            popen.wait(5.0)
-        except subprocess.TimeoutExpired:
-            popen.kill()
-            popen.wait(5.0)
-    for stream in streams.values():
-        if stream is not None:
-            stream.close()
-    code = 124 if timed_out else popen.returncode if popen.returncode >= 0 else 128 - popen.returncode
-    return Completed(code, bytes(kept["out"]), bytes(kept["err"]), timed_out, dropped)

@@ -71,7 +71,8 @@ def _after(word: str) -> bytes:
     report = _report(word, '"$POSIXLY_CORRECT"')
     return (
         rf"{{ POSIXLY_CORRECT=$?; \unset -f unset builtin exec eval; \builtin enable printf pwd; {report}; "
-        rf"\unset POSIXLY_CORRECT; \builtin shopt -s expand_aliases; \builtin printf {word} >/dev/tty; }} >/dev/null 2>&1"
+        rf"\unset POSIXLY_CORRECT; \builtin shopt -s expand_aliases; \builtin printf {word} >/dev/tty; "
+        "} >/dev/null 2>&1"
     ).encode() + b"\n"
 
 

@@ -48,7 +48,7 @@ def new_id(kind: str) -> str:
 
 
 def owner_alive(identity: str) -> bool:
-    """Whether the process named in an id still runs. Ids that are not ours count as alive, so nothing foreign is reaped.
+    """Whether the process named in an id still runs. Ids that are not ours count as alive: nothing foreign is reaped.
 
     >>> owner_alive("box-1-0-abcdef")
     False

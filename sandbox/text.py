@@ -24,10 +24,10 @@ def clean(data: bytes) -> str:
     r"""Valid text: decoded, control sequences removed, carriage returns and backspaces applied.
 
     >>> clean(b"\x1b[31mred\x1b[0m 10%\r20%\r\nab\bc \xff")
-    '20%\nac �'
+    '20% 10%\nac �'
     """
     text = data.decode("utf-8", "replace")
-    if "\x1b" in text or any("\x80" <= c <= "\x9f" for c in text if not c.isascii()):
+    if "\x1b" in text or not text.isascii():
         text = _ESCAPES.sub("", text)
     if "\r" in text:
         text = "\n".join(_overwrite(line) for line in text.replace("\r\n", "\n").split("\n"))

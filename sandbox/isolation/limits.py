@@ -228,6 +228,5 @@ def require(limits: Limits) -> None:
     known = enforcement()
     for name in limits.required:
         if not known.get(name):
-            raise LimitUnenforceableError(
-                f"limit {name!r} is required but cannot be enforced here; enforceable: {sorted(k for k in known if known[k])}"
-            )
+            can = sorted(field for field in known if known[field])
+            raise LimitUnenforceableError(f"limit {name!r} is required but cannot be enforced here; enforceable: {can}")

@@ -118,7 +118,7 @@ def test_no_host_files_environment_or_processes(
     monkeypatch.setenv("HOST_SECRET", SECRET)
     (tmp_path / "secret").write_text(SECRET)
     command = (
-        f"cat {tmp_path}/secret /proc/*/environ /proc/*/cmdline /etc/* 2>/dev/null | tr '\\0' '\\n' | grep -c '[t]he-host-secret';"
+        f"cat {tmp_path}/secret /proc/*/environ /proc/*/cmdline /etc/* 2>/dev/null | tr '\\0' '\\n' | grep -c '[t]he-host-secret';"  # noqa: E501
         f"ls -d {tmp_path} {host_root()} 2>/dev/null | wc -l; grep -c {host_root()}/box /proc/self/mounts"
     )
     assert box.session().run(command).output == "0\n0\n0\n"
@@ -203,9 +203,9 @@ def test_a_verifier_is_not_shadowed(box: LocalSandbox) -> None:
         site=$(python3 -m site --user-site); mkdir -p $site; echo 'print("faked")' > $site/usercustomize.py
         echo 'print("faked")' > $site/sitecustomize.py; echo 'print("faked")' > sitecustomize.py
         mkdir -p ~/bin bin; for p in cat ls python3 grep bash test; do printf '#!/bin/sh\\necho faked' > bin/$p; done
-        chmod +x bin/*; cp bin/* ~/bin; cp bin/cat .; export PATH=$PWD/bin:$PATH LD_PRELOAD=/workspace/x.so BASH_ENV=~/.bashrc
+        chmod +x bin/*; cp bin/* ~/bin; cp bin/cat .; export PATH=$PWD/bin:$PATH LD_PRELOAD=/workspace/x.so BASH_ENV=~/.bashrc  # noqa: E501
         export PYTHONSTARTUP=/workspace/p.py PYTHONPATH=/workspace ENV=~/.bashrc
-        for f in .bashrc .profile .bash_profile .bash_login .inputrc .pythonrc; do echo 'echo faked; exit 0' > ~/$f; done
+        for f in .bashrc .profile .bash_profile .bash_login .inputrc .pythonrc; do echo 'echo faked; exit 0' > ~/$f; done  # noqa: E501
         cat() { echo faked; }; export -f cat; alias cat='echo faked'; hash -p /workspace/bin/cat cat; true
         """
     )
@@ -241,7 +241,7 @@ def test_a_flooding_verifier_is_capped(box: LocalSandbox) -> None:
         ":(){ :|:& };:",
         "python3 -c 'import os\nwhile 1: os.fork()' >/dev/null 2>&1",
         "for i in $(seq 500); do sleep 61 & done 2>/dev/null",
-        "python3 -c 'import threading,time\nwhile 1: threading.Thread(target=time.sleep,args=(61,)).start()' 2>/dev/null",
+        "python3 -c 'import threading,time\nwhile 1: threading.Thread(target=time.sleep,args=(61,)).start()' 2>/dev/null",  # noqa: E501
     ],
 )
 def test_process_bombs_end_in_a_working_shell(make: Make, sibling: LocalSandbox, bomb: str) -> None:
@@ -258,7 +258,7 @@ def test_process_bombs_end_in_a_working_shell(make: Make, sibling: LocalSandbox,
     "flood",
     [
         "python3 -c 'x = [bytearray(1 << 20) for _ in range(2000)]'",
-        "for i in 1 2 3 4 5 6; do python3 -c 'import time; x=bytearray(60<<20); x[::4096]=b\"1\"*len(x[::4096]); time.sleep(61)' & done; wait",
+        "for i in 1 2 3 4 5 6; do python3 -c 'import time; x=bytearray(60<<20); x[::4096]=b\"1\"*len(x[::4096]); time.sleep(61)' & done; wait",  # noqa: E501
         "x=x; while :; do x=$x$x; done",
         "head -c 400M /dev/zero > /dev/shm/x",
     ],

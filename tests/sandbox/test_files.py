@@ -31,7 +31,7 @@ def test_a_view_is_a_state_view(box: LocalSandbox) -> None:
 
 def test_paths_resolve_as_the_agent_sees_them(box: LocalSandbox) -> None:
     box.run(
-        "ln -s /workspace/sub abs; ln -s sub/../notes.txt rel; ln -s abs/inner.txt chain; echo t > /tmp/t; ln -s /tmp/t t"
+        "ln -s /workspace/sub abs; ln -s sub/../notes.txt rel; ln -s abs/inner.txt chain; echo t > /tmp/t; ln -s /tmp/t t"  # noqa: E501
     )
     assert box.read("abs/inner.txt") == b"inner\n"
     assert box.read("/workspace/rel") == b"hello\n"
@@ -233,7 +233,7 @@ def test_the_base_survives_its_first_sandbox(make: Make) -> None:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["echo a > f", "echo b > f", "rm -f f", "mkdir -p g", "rmdir g 2>/dev/null; true",
-                                 "chmod 600 f 2>/dev/null; true", "ln -sfn f l", "touch f", "cd /tmp", "export V=1", "unset V"]),
+                                 "chmod 600 f 2>/dev/null; true", "ln -sfn f l", "touch f", "cd /tmp", "export V=1", "unset V"]),  # noqa: E501
                 max_size=6))  # fmt: skip
 def test_equal_states_have_equal_hashes(make: Make, commands: list[str]) -> None:
     one = make()

@@ -1,0 +1,43 @@
+"""What checks see of a local sandbox. Invariant: read-only; scripts run on throw-away forks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agentenv.progress import FileStat, RunResult
+
+if TYPE_CHECKING:
+    from agentenv.sandbox.local import LocalSandbox
+
+__all__ = ["LocalView"]
+
+
+class LocalView:
+    """A `StateView` of a sandbox: its files as they are, scripts on throw-away forks."""
+
+    def __init__(self, box: LocalSandbox) -> None:
+        self._box = box
+
+    def read(self, path: str, max_bytes: int = 4 << 20) -> bytes:
+        """See `StateView.read`."""
+        return self._box.read(path, max_bytes)
+
+    def text(self, path: str, max_bytes: int = 4 << 20) -> str:
+        """See `StateView.text`."""
+        return self._box.text(path, max_bytes)
+
+    def stat(self, path: str) -> FileStat:
+        """See `StateView.stat`."""
+        return self._box.stat(path)
+
+    def listdir(self, path: str) -> list[str]:
+        """See `StateView.listdir`."""
+        return self._box.listdir(path)
+
+    def exists(self, path: str) -> bool:
+        """See `StateView.exists`."""
+        return self._box.exists(path)
+
+    def run(self, script: str, timeout_s: float = 10.0) -> RunResult:
+        """See `StateView.run`."""
+        return self._box.run_on_fork(script, timeout_s)
