@@ -7,18 +7,20 @@ an empty upper directory, so that snapshots and forks cost what was changed. Sma
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import stat
+import tarfile
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentenv.errors import ConfigurationError, SnapshotError
+from agentenv.errors import ConfigurationError, NotInStateError, SnapshotError
 from agentenv.sandbox.base import WORKSPACE, FileEntry, SandboxSnapshot
 from agentenv.sandbox.bwrap import HOME
 from agentenv.sandbox.copying import Copied
-from agentenv.sandbox.files import Layers
+from agentenv.sandbox.files import Layers, Tree
 from agentenv.sandbox.hashing import FileHashes, TreeIndex, index_tree
 from agentenv.sandbox.registry import UidLease, lease_uid, new_id, remove_tree
 
@@ -173,6 +175,38 @@ def write_entries(tops: Mapping[str, Path], entries: Sequence[FileEntry], owner:
             os.utime(os.path.join(os.fsencode(top), *parts_below), (_FIXED_TIME, _FIXED_TIME), follow_symlinks=False)
         os.utime(top, (_FIXED_TIME, _FIXED_TIME))
     return counts
+
+
+def pack_entries(tree: Tree, entries: Sequence[FileEntry]) -> bytes:
+    """The same as a tar archive, for a sandbox whose files only its own processes may write.
+
+    Raises:
+        ConfigurationError: If a path lies outside of the mount points, or passes through a link or a file.
+    """
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for entry in entries:
+            parts = _inside(entry.path)
+            for depth in range(1, len(parts)):
+                with contextlib.suppress(NotInStateError):
+                    if tree.stat("/" + "/".join(parts[:depth])).kind != "directory":
+                        raise ConfigurationError(f"file entry {entry.path!r} passes through {parts[depth - 1]!r}")
+            info = tarfile.TarInfo("/" + "/".join(parts))
+            info.mtime, info.uid, info.gid = _FIXED_TIME, 1000, 1000
+            if entry.link is not None:
+                info.type, info.linkname = tarfile.SYMTYPE, entry.link
+            elif entry.content is None:
+                info.type, info.mode = tarfile.DIRTYPE, 0o755 if entry.mode is None else entry.mode
+            else:
+                info.size, info.mode = len(entry.content), 0o644 if entry.mode is None else entry.mode
+            archive.addfile(info, io.BytesIO(entry.content or b""))
+    return packed.getvalue()
+
+
+def _inside(path: str) -> list[str]:
+    _, below = _split(path, {mount: Path(mount) for mount in MOUNTS})
+    mount = next(m for m in MOUNTS if (path if path.startswith("/") else f"{WORKSPACE}/{path}").startswith(m))
+    return [*mount.strip("/").split("/"), *(os.fsdecode(part) for part in below)]
 
 
 def _split(path: str, tops: Mapping[str, Path]) -> tuple[Path, list[bytes]]:

@@ -275,6 +275,21 @@ def test_writing_outside_or_through_links_is_refused(box: LocalSandbox, path: st
         box.write([FileEntry(path, b"x")])
 
 
+def test_entries_can_be_written_over_a_base(make: Make) -> None:
+    box = make(*MANY)
+    box.session()
+    box.write(
+        [FileEntry("d1/f1", b"changed", mode=0o600), FileEntry("n/l", link="../d1/f1"), FileEntry("/tmp/t", b"t")]
+    )
+    assert box.text("n/l") == "changed"
+    assert box.stat("d1/f1").mode == 0o600
+    assert box.session().run("stat -c '%U %Y' d1/f1; cat n/l /tmp/t").output == "agent 1700000000\nchangedt"
+    box.session().run("ln -s /tmp away")
+    for path in ("away/x", "d1/f1/x", "/etc/x", "../x"):
+        with pytest.raises(ConfigurationError):
+            box.write([FileEntry(path, b"x")])
+
+
 def test_a_check_leaves_no_trace(box: LocalSandbox) -> None:
     before = box.run(LISTING).stdout
     inode = "stat -c %i,%Z,%Y notes.txt"
