@@ -14,6 +14,7 @@ number of steps, never wall-clock time.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import logging
 import math
@@ -43,6 +44,8 @@ from agentenv.transcript.formats import COMPACT_SPECIALS
 __all__ = ["Args", "main", "train"]
 
 _LOG = logging.getLogger(__name__)
+_WINDOW = 512
+_Row = tuple[np.ndarray, np.ndarray]  # ids and loss mask
 
 
 @dataclass
@@ -55,15 +58,15 @@ class Args:
     """Environment id; its task set must have an oracle."""
     difficulties: tuple[str, ...] = ("easy", "medium", "hard")
     """Which tasks are demonstrated, the same number of each."""
-    demos: int = 6000
+    demos: int = 3600
     """Demonstrated episodes in all."""
     alternatives: float = 0.0
     """Share of episodes that show one of the task's alternative solutions instead of the oracle."""
     max_turns: int = 12
     """Turn limit of the environment."""
-    steps: int = 1500
+    steps: int = 2500
     """Optimiser steps: the budget."""
-    batch_tokens: int = 6000
+    batch_tokens: int = 2048
     """Tokens of a batch, padding included."""
     lr: float = 3e-3
     """Peak learning rate."""
@@ -71,7 +74,7 @@ class Args:
     """Share of the steps over which the learning rate rises; it falls along a cosine to a tenth after that."""
     weight_decay: float = 0.1
     """AdamW's weight decay, on matrices only."""
-    copy_share: float = 0.5
+    copy_share: float = 0.9
     """Share of a batch's tokens that are copying rows, at the first step."""
     copy_until: float = 0.4
     """Share of the steps by which copying rows have tapered off to none."""
@@ -227,46 +230,48 @@ def demonstration_rows(args: Args, chat: CompactFormat, demos: Sequence[Trajecto
     return rows
 
 
-def copying_row(rng: np.random.Generator, chat: CompactFormat, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Random tokens shown as an observation and again as the action: ids and loss mask."""
-    first = len(COMPACT_SPECIALS)
-    shown = rng.integers(first, size, size=int(rng.integers(8, 80)))
-    ids = np.concatenate([[chat.bos_id, chat.obs_id], shown, [chat.act_id], shown, [chat.stop_id]])
-    mask = np.arange(len(ids)) > len(shown) + 2
-    return ids, mask
+def copying_batch(rng: np.random.Generator, args: Args, chat: CompactFormat, size: int, longest: int) -> list[_Row]:
+    """Random tokens shown as an observation and again as the action; all rows of a batch are of one length."""
+    length = int(rng.integers(2, longest + 1))
+    count = max(1, args.batch_tokens // (2 * length + 4))
+    shown = rng.integers(len(COMPACT_SPECIALS), size, size=(count, length))
+    rows: list[_Row] = []
+    for tokens in shown:
+        ids = np.concatenate([[chat.bos_id, chat.obs_id], tokens, [chat.act_id], tokens, [chat.stop_id]])
+        rows.append((ids, np.arange(len(ids)) > length + 2))
+    return rows
 
 
-def batches(args: Args, chat: CompactFormat, rows: Sequence[TokenRow], size: int) -> Iterator[tuple[torch.Tensor, ...]]:
-    """Endless batches (ids [B, T], loss mask [B, T]) of rows of like length, copying rows mixed in at first."""
+def batches(args: Args, chat: CompactFormat, rows: Sequence[TokenRow], size: int) -> Iterator[list[_Row]]:
+    """Endless batches of rows of like length; at first most are copying batches, short ones before long ones."""
     rng = np.random.default_rng([args.seed, 1])
-    step = 0
+    demonstrated = _demonstrated(args, rng, rows)
+    for step in itertools.count():
+        done = min(1.0, step / max(1.0, args.copy_until * args.steps))
+        if rng.random() < args.copy_share * (1 - done):
+            yield copying_batch(rng, args, chat, size, 4 + round(60 * min(1.0, 1.5 * done)))
+        else:
+            yield next(demonstrated)
+
+
+def _demonstrated(args: Args, rng: np.random.Generator, rows: Sequence[TokenRow]) -> Iterator[list[_Row]]:
     while True:
-        order = rng.permutation(len(rows))
-        window = 64 * max(1, args.batch_tokens // 256)
-        groups: list[list[tuple[np.ndarray, np.ndarray]]] = []
-        for start in range(0, len(order), window):
-            near = sorted(order[start : start + window].tolist(), key=lambda index: len(rows[index].ids))
-            group: list[tuple[np.ndarray, np.ndarray]] = []
-            for index in near:
-                if (len(group) + 1) * len(rows[index].ids) > args.batch_tokens and group:
+        order = rng.permutation(len(rows)).tolist()
+        groups: list[list[_Row]] = []
+        # Sorted within a window only, so that batches differ from epoch to epoch.
+        for start in range(0, len(order), _WINDOW):
+            group: list[_Row] = []
+            for index in sorted(order[start : start + _WINDOW], key=lambda index: len(rows[index].ids)):
+                if group and (len(group) + 1) * len(rows[index].ids) > args.batch_tokens:
                     groups.append(group)
                     group = []
                 group.append((rows[index].ids, rows[index].loss_mask))
             groups.append(group)
         for place in rng.permutation(len(groups)).tolist():
-            share = args.copy_share * max(0.0, 1 - step / max(1.0, args.copy_until * args.steps))
-            group = groups[place]
-            copies = []
-            tokens = share * args.batch_tokens
-            while tokens > 0:
-                copies.append(copying_row(rng, chat, size))
-                tokens -= len(copies[-1][0])
-            kept = group[: max(1, round(len(group) * (1 - share)))]
-            yield _pad([*kept, *copies], chat.pad_id)
-            step += 1
+            yield groups[place]
 
 
-def _pad(group: Sequence[tuple[np.ndarray, np.ndarray]], pad_id: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _pad(group: Sequence[_Row], pad_id: int) -> tuple[torch.Tensor, torch.Tensor]:
     length = max(len(ids) for ids, _ in group)
     ids = np.full((len(group), length), pad_id, dtype=np.int64)
     mask = np.zeros((len(group), length), dtype=bool)
@@ -314,7 +319,7 @@ def train(args: Args, demos: Sequence[Trajectory]) -> Path:
         for step in range(args.steps):
             for group in optimiser.param_groups:
                 group["lr"] = args.lr * _schedule(step / args.steps, args.warmup)
-            ids, mask = next(feed)
+            ids, mask = _pad(next(feed), policy.format.pad_id)
             predicted = mask[:, 1:]
             logits = model.logits(model.hidden(ids[:, :-1])[predicted])
             targets = ids[:, 1:][predicted]

@@ -113,19 +113,31 @@ class TinyLM(nn.Module):
         super().__init__()
         self.config = config
         self.model = _Backbone(config)
-        for name, weight in self.named_parameters():
-            if weight.dim() == 2:
-                # The two projections that write into the residual stream start smaller, the more layers there are.
-                writes = name.endswith(("o_proj.weight", "down_proj.weight"))
-                nn.init.normal_(
-                    weight, std=0.02 if "embed" in name else 0.05 / (2 * config.num_hidden_layers) ** (writes / 2)
-                )
+        self._initialise()
         width = config.hidden_size // config.num_attention_heads
         frequencies = config.rope_theta ** -(torch.arange(0, width, 2, dtype=torch.float64) / width)
         angles = torch.outer(torch.arange(config.max_position_embeddings, dtype=torch.float64), frequencies)
         angles = torch.cat([angles, angles], dim=-1)
         self.register_buffer("cos", angles.cos().float(), persistent=False)
         self.register_buffer("sin", angles.sin().float(), persistent=False)
+
+    def _initialise(self) -> None:
+        """Llama's usual start, but for an embedding large enough to copy and with a part that all tokens share.
+
+        Llama has no biases, so attention by position alone (which a head that looks one token back needs, and copying
+        builds on such heads) has nothing to start from but what all tokens have in common. Tied as it is, the shared
+        part adds the same to every logit and so changes no probability.
+        """
+        layers = self.config.num_hidden_layers
+        for name, weight in self.named_parameters():
+            if name.endswith("embed_tokens.weight"):
+                nn.init.normal_(weight, std=0.08)
+                with torch.no_grad():
+                    weight[:, : self.config.hidden_size // 16] += 0.15
+            elif weight.dim() == 2:
+                # The two projections that write into the residual stream start smaller, the more layers there are.
+                writes = name.endswith(("o_proj.weight", "down_proj.weight"))
+                nn.init.normal_(weight, std=0.05 / (2 * layers) ** 0.5 if writes else 0.05)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Logits [B, T, V] of ids [B, T]. Rows are padded on the right: attention is causal, so no mask is needed."""
