@@ -24,7 +24,7 @@ _USAGE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
 class Command:
     """A subcommand: where its ``main(argv) -> exit code`` lives, and one line for the overview.
 
-    `extra` names the extra of the distribution that it needs.
+    `extra` names the extra of the distribution that brings what it needs (`eval` of a scripted policy needs none).
     """
 
     target: str
@@ -37,7 +37,7 @@ COMMANDS: dict[str, Command] = {
     "list": Command("agentenv.commands.listing:main", "environments, their task sets, splits and families"),
     "play": Command("agentenv.commands.play:main", "play a task yourself and watch the checks turn green"),
     "train": Command("agentenv.baselines.cli:train", "train a policy (grpo, bc)", "train"),
-    "eval": Command("agentenv.commands.evaluation:main", "play a policy on held-out tasks, with intervals"),
+    "eval": Command("agentenv.commands.evaluation:main", "play a policy on held-out tasks, with intervals", "train"),
     "verify": Command("agentenv.commands.verification:main", "replay a results file and recompute every number"),
     "report": Command(
         "agentenv.commands.reporting:main", "an HTML page: curves, success, episodes turn by turn", "report"
@@ -90,21 +90,17 @@ def _run(arguments: Sequence[str]) -> int:
         raise ConfigurationError(
             f"{name!r} is not a command.{did_you_mean(name, COMMANDS)} Commands: {', '.join(COMMANDS)}"
         )
-    return _load(name)(rest)
-
-
-def _load(name: str) -> Callable[[Sequence[str]], int]:
     command = COMMANDS[name]
     module, _, function = command.target.partition(":")
     try:
         run: Callable[[Sequence[str]], int] = getattr(import_module(module), function)
+        return run(rest)
     except ModuleNotFoundError as error:
         if not command.extra or (error.name or "").startswith("agentenv"):
             raise
         raise ConfigurationError(
-            f"`agentenv {name}` needs {error.name}: pip install 'agentenv-gym[{command.extra}]'"
+            f"this `agentenv {name}` needs {error.name}: pip install 'agentenv-gym[{command.extra}]'"
         ) from error
-    return run
 
 
 def _overview() -> str:

@@ -15,6 +15,7 @@ from rich.table import Table
 from agentenv.commands.console import environment_kwargs, output_console, parse, plain, print_json, progress_bar
 from agentenv.evaluation.environments import base_of, make_env
 from agentenv.evaluation.evaluate import evaluate
+from agentenv.evaluation.journal import partial_path
 from agentenv.evaluation.results import read_results
 from agentenv.evaluation.statistics import Estimate, PairedDifference, Summary, paired_difference, summarise
 from agentenv.policy.base import Sampling
@@ -70,6 +71,8 @@ class Options:
     """Episodes played at a time."""
     out: Path | None = None
     """The results file [default: results/POLICY-SPLIT.json]."""
+    overwrite: bool = False
+    """Start anew where the results file is of another evaluation, or is to be played again."""
     compare: Path | None = None
     """Another results file on the same tasks: print the paired difference."""
     json: bool = False
@@ -92,6 +95,9 @@ def main(argv: Sequence[str]) -> int:
     engine = {"device": options.device} if options.device is not None else {}
     policy = load_policy(options.policy, task_set=task_set, **engine)
     out = options.out or Path("results") / f"{_slug(options.policy)}-{options.split}.json"
+    if options.overwrite:
+        for stale in (out, partial_path(out)):
+            stale.unlink(missing_ok=True)
     with progress_bar() as bar:
         line = bar.add_task(f"{options.policy} on {options.split}", total=None)
         results = evaluate(

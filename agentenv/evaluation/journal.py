@@ -136,7 +136,7 @@ def _require_same(found: Header, wanted: Header, out: Path) -> None:
             f"{name}: {_short(getattr(found, name))} there, {_short(getattr(wanted, name))} now" for name in differing
         )
         raise ConfigurationError(
-            f"{out} belongs to another evaluation ({shown}): name another file, or delete it and its .partial"
+            f"{out} belongs to another evaluation ({shown}): name another file, or delete it (--overwrite)"
         )
 
 
