@@ -1,7 +1,7 @@
 """Copies an agent's directory trees on the host. Invariant: nothing is followed or opened but regular files.
 
 Kept: bytes (holes stay holes), modes, modification times, links as they are, hard links among the copied files, FIFOs,
-user extended attributes. Left out: sockets and devices. An overlay's whiteouts are kept.
+user extended attributes. Left out: sockets, devices, and directories nested deeper than `MAX_DEPTH`. An overlay's whiteouts are kept.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agentenv.sandbox.files import is_whiteout, open_locked
+from agentenv.sandbox.files import MAX_DEPTH, is_whiteout, open_locked
 
 __all__ = ["Copied", "copy_tree"]
 
@@ -47,12 +47,15 @@ def copy_tree(source: Path, target: Path, owner: int | None = None, seen: Copied
     counts = seen if seen is not None else Copied()
     counts.links.clear()
     os.mkdir(target, 0o700)
-    source_fd = os.open(source, _FOLDER)
+    before = os.lstat(source)
+    source_fd = open_locked(os.fsencode(source), None, _FOLDER, before)
     try:
         target_fd = os.open(target, _FOLDER)
         try:
             _copy_folder(source_fd, target_fd, target_fd, b"", owner, counts)
-            _settle_open(source_fd, target_fd, os.fstat(source_fd), owner)
+            _settle_open(source_fd, target_fd, before, owner)
+            if os.fstat(source_fd).st_mode != before.st_mode:
+                os.chmod(source_fd, stat.S_IMODE(before.st_mode))
         finally:
             os.close(target_fd)
     finally:
@@ -69,6 +72,8 @@ def _copy_folder(source: int, target: int, root: int, prefix: bytes, owner: int 
             continue
         kind = stat.S_IFMT(found.st_mode)
         if kind == stat.S_IFDIR:
+            if prefix.count(b"/") >= MAX_DEPTH:
+                continue
             with contextlib.suppress(FileNotFoundError):
                 inner = open_locked(name, source, _FOLDER, found)
                 try:

@@ -20,9 +20,11 @@ from agentenv.errors import NotInStateError, UnsafePathError
 from agentenv.progress import FileStat
 from agentenv.sandbox.base import WORKSPACE
 
-__all__ = ["Layers", "Tree", "is_opaque", "is_whiteout", "open_locked"]
+__all__ = ["MAX_DEPTH", "Layers", "Tree", "is_opaque", "is_whiteout", "open_locked"]
 
 _MAX_LINKS = 40
+# Deeper directories are neither copied nor hashed: every level costs descriptors on the host.
+MAX_DEPTH = 128
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -263,7 +265,7 @@ def _components(path: bytes) -> list[bytes]:
     return [part for part in path.split(b"/") if part not in (b"", b".")]
 
 
-def open_locked(name: bytes, folder: int, flags: int, found: os.stat_result) -> int:
+def open_locked(name: bytes, folder: int | None, flags: int, found: os.stat_result) -> int:
     """Opens an entry; one that its owner locked (mode 000) is unlocked for a moment. Root needs no such thing."""
     try:
         return os.open(name, flags, dir_fd=folder)

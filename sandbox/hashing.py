@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from agentenv.sandbox.files import is_opaque, is_whiteout
+from agentenv.sandbox.files import MAX_DEPTH, is_opaque, is_whiteout
 
 __all__ = ["FileHashes", "TreeIndex", "hash_layers", "index_tree"]
 
@@ -158,6 +158,8 @@ def _visit(top: Path, hashes: FileHashes, add: Callable[[bytes, int], None]) -> 
                 found = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 path = prefix + name
                 if stat.S_ISDIR(found.st_mode):
+                    if path.count(b"/") >= MAX_DEPTH:
+                        continue
                     add(path, _entry(path, found, b""))
                     inner = _open_folder(name, folder)
                     try:
@@ -206,6 +208,8 @@ def _changes(folder: int, prefix: bytes, base: TreeIndex, hashes: FileHashes) ->
         path = prefix + name
         change -= base.entries.get(path, 0)
         if stat.S_ISDIR(found.st_mode):
+            if path.count(b"/") >= MAX_DEPTH:
+                continue
             change += _entry(path, found, b"")
             inner = _open_folder(name, folder)
             try:

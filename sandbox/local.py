@@ -13,7 +13,7 @@ import signal
 import subprocess
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentenv.errors import ClosedEnvironmentError, ConfigurationError, SandboxLostError, SnapshotError
@@ -24,7 +24,7 @@ from agentenv.sandbox.copying import Copied, copy_tree
 from agentenv.sandbox.files import Tree
 from agentenv.sandbox.hashing import FileHashes, hash_layers
 from agentenv.sandbox.isolation.limits import ControlGroups, require
-from agentenv.sandbox.isolation.watchdog import Watch, watch
+from agentenv.sandbox.isolation.watchdog import Activity, Watch, watch
 from agentenv.sandbox.programs import communicate
 from agentenv.sandbox.registry import UidLease, host_root, lease_uid
 from agentenv.sandbox.session import LocalSession
@@ -38,6 +38,8 @@ _BASH = ("/bin/bash", "--norc", "--noprofile")
 _SCRIPT_OUTPUT = 1 << 20
 _ARGUMENT_BYTES = 100_000
 _IDLE_PROCESSES = 2
+# bubblewrap, the supervisor, the shell.
+_IDLE_IN_GROUP = 3
 # A verifier's Python must not load what the agent put into its home's site-packages.
 _VERIFIER_ENV = {"PYTHONNOUSERSITE": "1"}
 
@@ -54,6 +56,7 @@ class _Live:
     pid: int
     box: Supervised | None = None
     watch: Watch | None = None
+    activity: Activity = field(default_factory=Activity)
     oom_kills: int = 0
     fork_failures: int = 0
 
@@ -240,7 +243,7 @@ class LocalSandbox(Sandbox):
 
     def _open_box(self, live: _Live) -> Supervised:
         live.box = Supervised(live.place.path / "control", live.owner, lambda slave: self._start_shell(live, slave))
-        live.watch = self._watch_over(live.place, live.groups, live.box.process)
+        live.watch = self._watch_over(live.place, live.groups, live.box.process, live.activity)
         return live.box
 
     def _start_shell(self, live: _Live, slave: int) -> subprocess.Popen[bytes]:
@@ -260,18 +263,27 @@ class LocalSandbox(Sandbox):
             if base is not None
         }
         mounts = bwrap.Mounts(binds, overlays, control)
-        return bwrap.find(root).argv(mounts, bwrap.synthetic_etc(root), init=init)
+        return bwrap.find(root).argv(mounts, bwrap.synthetic_etc(root), init=init, chdir="/")
 
     def _inner_limits(self, groups: ControlGroups) -> str:
         return "" if "pids" in groups.dirs else f"ulimit -u {self.limits.processes + 2} 2>/dev/null; "
 
-    def _watch_over(self, place: store.Place, groups: ControlGroups, process: subprocess.Popen[bytes]) -> Watch:
+    def _watch_over(
+        self,
+        place: store.Place,
+        groups: ControlGroups,
+        process: subprocess.Popen[bytes],
+        activity: Activity | None = None,
+    ) -> Watch:
         """A watch on a process's sandbox, for as long as it is referred to."""
 
         def init() -> int | None:
             return next(iter(processes.children(process.pid)), None) if process.returncode is None else None
 
         def busy() -> bool:
+            # An idle sandbox must cost the watchdog nothing: there may be a thousand.
+            if activity is not None and not activity.running:
+                return False
             first = init()
             return first is not None and bool(processes.children(first))
 
@@ -282,6 +294,8 @@ class LocalSandbox(Sandbox):
 
     def _limit_that_fired(self) -> str:
         """A note on the limit that stopped the running command; "" if none did."""
+        if self._live is not None:
+            self._live.activity.running = True
         watching = self._live.watch if self._live is not None else None
         return watching.fired if watching is not None else ""
 
@@ -290,6 +304,7 @@ class LocalSandbox(Sandbox):
         live = self._live
         if live is None:
             return ""
+        live.activity.running = self._jobs_run(live)
         notes = []
         if live.watch is not None and live.watch.fired:
             notes.append(live.watch.fired)
@@ -330,15 +345,16 @@ class LocalSandbox(Sandbox):
         stdin: bytes,
         env: Mapping[str, str] | None,
     ) -> Completed:
-        limits = self._inner_limits(groups)
+        # Not bubblewrap's --chdir: the agent may have locked its own /workspace.
+        before = f"{self._inner_limits(groups)}cd /workspace 2>/dev/null; unset OLDPWD; "
         if isinstance(command, str):
             # The kernel bounds one argument, not their sum: a long script comes in parts.
             text = command.encode("utf-8", "surrogateescape")
             parts = [text[at : at + _ARGUMENT_BYTES] for at in range(0, len(text), _ARGUMENT_BYTES)] or [b""]
             whole = "".join(f"${{{number}}}" for number in range(1, len(parts) + 1))
-            program: list[str | bytes] = [*_BASH, "-c", f'{limits}eval "{whole}"', "bash", *parts]
+            program: list[str | bytes] = [*_BASH, "-c", f'{before}eval "{whole}"', "bash", *parts]
         else:
-            program = [*_BASH, "-c", f'{limits}exec "$@"', "bash", *command]
+            program = [*_BASH, "-c", f'{before}exec "$@"', "bash", *command]
         popen = bwrap.launch(
             self.limits,
             uid,
@@ -483,6 +499,14 @@ class LocalSandbox(Sandbox):
             yield
         finally:
             processes.thaw_tree(stopped)
+
+    def _jobs_run(self, live: _Live) -> bool:
+        """Whether anything but the idle shell is there."""
+        count = live.groups.process_count()
+        if count is not None:
+            return count > _IDLE_IN_GROUP
+        init = live.box.init_pid if live.box is not None else None
+        return init is not None and self._busy(live, init)
 
     def _busy(self, live: _Live, init: int) -> bool:
         return len(processes.descendants(init)) >= _IDLE_PROCESSES

@@ -87,7 +87,7 @@ def command_lines(command: bytes, word: str, last_status: int) -> bytes:
 
 def start_lines(cwd: bytes, exports: Mapping[bytes, bytes], word: str) -> bytes:
     """What a fresh shell runs first: place, variables, job control, a last report at its exit."""
-    parts = [b"cd -- %s 2>/dev/null || cd /workspace" % quote(cwd)]
+    parts = [b"cd -- %s 2>/dev/null || cd /workspace 2>/dev/null || cd /" % quote(cwd)]
     parts += [b"export %s=%s" % (name, quote(value)) for name, value in exports.items()]
     leave = f"{{ {_report(EXIT_WORD, '$?')}; }} 2>/dev/null"
     parts += [

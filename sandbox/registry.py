@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import stat
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -132,20 +133,18 @@ def _first_uid() -> int:
 
 
 def remove_tree(path: Path) -> None:
-    """Removes a directory tree whatever modes its directories have; never follows links; never raises."""
-
-    def unlock(function: object, name: str, _error: object) -> None:
-        with contextlib.suppress(OSError):
-            os.chmod(os.path.dirname(name), 0o700)
-            if os.path.isdir(name) and not os.path.islink(name):
-                os.chmod(name, 0o700)
-                shutil.rmtree(name, ignore_errors=True)
-            else:
-                os.unlink(name)
-
+    """Removes a directory tree whatever its modes, however deep; never follows links; never raises."""
     if os.getuid() != 0:
         _open_directories(path)
-    shutil.rmtree(path, onerror=unlock)
+    try:
+        shutil.rmtree(path)
+    except FileNotFoundError:
+        return
+    except (OSError, RecursionError):
+        # Deeper than Python's recursion or descriptors go: these tools walk without either.
+        for tool in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run([*tool, "--", path], stderr=subprocess.DEVNULL, timeout=120, check=False)
 
 
 def _open_directories(path: Path) -> None:

@@ -17,11 +17,21 @@ from pathlib import Path
 
 from agentenv.sandbox import processes
 from agentenv.sandbox.base import Limits
+from agentenv.sandbox.files import MAX_DEPTH
 
-__all__ = ["Watch", "disk_use", "watch"]
+__all__ = ["Activity", "Watch", "disk_use", "watch"]
 
 _PERIOD_S = 0.2
 _MOST_OF_THE_TIME = 20.0
+_ENTRY_BYTES = 4096
+_TOO_MUCH = 1 << 62
+
+
+@dataclass
+class Activity:
+    """Whether anything may be running in a sandbox: a command, or jobs it left."""
+
+    running: bool = False
 
 
 @dataclass(eq=False)
@@ -114,22 +124,25 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def disk_use(top: Path) -> int:
-    """Bytes that a tree takes on disk, and an inode's 256 for each entry, so that empty files count too.
+    """Bytes that a tree takes on disk, and 4 KiB for each entry (empty files cost too); too deep a tree is too much.
 
     >>> import tempfile; disk_use(Path(tempfile.mkdtemp()))
     0
     """
     total = 0
-    pending = [os.fspath(top)]
+    pending = [(os.fspath(top), 0)]
     while pending:
-        with contextlib.suppress(OSError), os.scandir(pending.pop()) as entries:
+        place, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            return _TOO_MUCH
+        with contextlib.suppress(OSError), os.scandir(place) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):
                     found = entry.stat(follow_symlinks=False)
                     total += found.st_blocks * 512 // max(1, found.st_nlink if not stat.S_ISDIR(found.st_mode) else 1)
-                    total += 256
+                    total += _ENTRY_BYTES
                     if stat.S_ISDIR(found.st_mode):
-                        pending.append(entry.path)
+                        pending.append((entry.path, depth + 1))
     return total
 
 

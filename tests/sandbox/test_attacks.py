@@ -293,6 +293,42 @@ def test_a_background_disk_flood_is_stopped_between_commands(make: Make) -> None
     assert len(box.listdir("/workspace")) == count < 200
 
 
+@pytest.mark.parametrize("depth", [100, 1500])
+def test_deep_directories_neither_crash_nor_leak(make: Make, depth: int) -> None:
+    box = make()
+    code = f"import os\nfor n in range({depth}):\n os.mkdir('d'); os.chdir('d')\nopen('deepest', 'w')"
+    box.session().run(f'python3 -c "{code}"')
+    hashed = box.state_hash()
+    with box.fork() as twin:
+        assert twin.run_on_fork("echo ok").stdout == "ok\n"
+        if depth < 128:
+            assert twin.state_hash() == hashed
+            assert twin.run("find -name deepest | wc -l").stdout == b"1\n"
+    place = box._live.place.path  # type: ignore[union-attr]
+    box.close()
+    assert not place.exists()
+
+
+def test_locking_ones_own_directories_stops_nobody_else(box: LocalSandbox) -> None:
+    box.session().run("cd /; chmod 000 /workspace /home/agent /tmp")
+    with box.fork() as twin:
+        assert twin.session().run("pwd").output == "/\n"
+        assert twin.session().run("chmod 755 /workspace; cat /workspace/notes.txt").output == "hello\n"
+    box.state_hash()
+    assert box.run_on_fork("echo ok").stdout == "ok\n"
+    assert box.stat("/workspace").mode == 0
+    kept = box.snapshot()
+    box.restore(kept)
+    assert box.stat("/workspace").mode == 0
+
+
+def test_orphans_are_reaped(box: LocalSandbox) -> None:
+    shell = box.session()
+    shell.run("for i in $(seq 100); do (sleep 0.01 &) ; done; sleep 0.3")
+    shell.run("sleep 0.1")
+    assert int(shell.run("ps -e -o stat= | grep -c Z").output) < 3
+
+
 def test_sparse_giants_cost_nothing(make: Make) -> None:
     box = make(file_bytes=1 << 45)
     box.session().run("truncate -s 100G giant")
