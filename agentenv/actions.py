@@ -56,8 +56,17 @@ def parser(
 ) -> Callable[[str], ParsedAction]:
     """A function that parses texts of one format.
 
+    * "raw": the whole text.
+    * "fenced": the lines between the first line that opens with three or more backticks (a language may follow them)
+      and the next line of at least as many backticks alone.
+    * "xml": what stands between the first ``<tag>`` and ``</tag>``, less one newline at either end.
+    * "json": the first object that is a call, ``{"name": ..., "arguments": {argument: "..."}}``, among those that start
+      at the first 16 braces looked at; no key may stand twice.
+    * "react": the rest of the first line that starts with ``Action:`` and the lines below it, up to one that starts
+      with ``Observation:``, ``Thought:`` or ``Action:``.
+
     Args:
-        format: "raw", "fenced", "xml", "json" or "react".
+        format: One of the above.
         tag: The tag's name, for "xml".
         tool: The tool's name that a JSON call must give; "" accepts any.
         argument: The JSON argument that holds the action.
@@ -104,13 +113,22 @@ def parse_action(text: str, format: str, **options: str) -> ParsedAction:
 def _fenced(text: str) -> ParsedAction:
     form = "Reply with one block: a line of three backticks, the action, a line of three backticks."
     lines = text.split("\n")
-    opened = next((index for index, line in enumerate(lines) if line.lstrip().startswith("```")), None)
-    if opened is None:
+    opened, ticks = next(((n, ticks) for n, line in enumerate(lines) if (ticks := _opening_ticks(line))), (-1, 0))
+    if not ticks:
         return ParsedAction(None, f"there is no fenced block. {form}")
     for index in range(opened + 1, len(lines)):
-        if lines[index].strip() == "```":
+        line = lines[index].strip()
+        if len(line) >= ticks and not line.strip("`"):  # a longer fence may so hold shorter ones
             return ParsedAction("\n".join(lines[opened + 1 : index]))
     return ParsedAction(None, f"the fenced block is not closed. {form}")
+
+
+def _opening_ticks(line: str) -> int:
+    """The number of backticks that open a block on this line; 0 where none opens (inline code does not)."""
+    line = line.strip()
+    info = line.lstrip("`")
+    ticks = len(line) - len(info)
+    return ticks if ticks >= 3 and "`" not in info else 0
 
 
 def _xml(text: str, tag: str) -> ParsedAction:
@@ -122,6 +140,8 @@ def _xml(text: str, tag: str) -> ParsedAction:
     end = text.find(f"</{tag}>", start)
     if end < 0:
         return ParsedAction(None, f"<{tag}> is not closed. {form}")
+    if text.find(f"<{tag}>", start, end) >= 0:  # a tag mentioned in prose must not make prose the action
+        return ParsedAction(None, f"<{tag}> is opened twice before it is closed. {form}")
     return ParsedAction(_without_edge_newlines(text[start:end]))
 
 
@@ -129,7 +149,7 @@ def _json(text: str, tool: str, argument: str) -> ParsedAction:
     call = json.dumps({"name": tool or "TOOL", "arguments": {argument: "the action"}})
     form = f"Reply with {call}."
     decoder = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_no_constant)
-    fault = "there is no JSON object"
+    faults: list[str] = []
     position = -1
     for _ in range(_MAX_JSON_ATTEMPTS):
         position = text.find("{", position + 1)
@@ -138,12 +158,14 @@ def _json(text: str, tool: str, argument: str) -> ParsedAction:
         try:
             value, end = decoder.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            fault = f"the JSON object cannot be read ({str(error)[:80]})"
+            faults.append(f"the JSON object cannot be read ({str(error)[:80]})")
             continue
         fault = _call_fault(value, tool, argument)
         if not fault:
             return ParsedAction(value["arguments"][argument])
+        faults.append(fault)
         position = end - 1
+    fault = faults[0] if faults else "there is no JSON object"  # later braces may lie inside the first object
     return ParsedAction(None, f"{fault}. {form}")
 
 

@@ -285,6 +285,8 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
             raise SnapshotError(f"a snapshot of {snapshot.kind} cannot be restored into {type(self).__name__}")
         if snapshot.wrappers:
             raise SnapshotError("this snapshot is of a wrapper stack: use agentenv.restore(env, snapshot)")
+        if not self._has_task(snapshot.base["episode"].task):
+            raise SnapshotError(f"the snapshot's task {snapshot.task_id!r} is not in {self.task_set.name!r} here")
         self._episode = None
         self.load(snapshot.saved)
         self._episode = copy.copy(snapshot.base["episode"])
@@ -335,6 +337,12 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
         else:
             task_id = self.task_set.sample(self.np_random, self.split)
         return self.task_set.task(task_id)
+
+    def _has_task(self, task: Task) -> bool:
+        try:
+            return self.task_set.task(task.id) == task
+        except UnknownTaskError:
+            return False
 
     def _play(self, action: str) -> Reply:
         if isinstance(action, InvalidAction):

@@ -84,7 +84,7 @@ class Check:
     """One acceptance check.
 
     Args:
-        name: Unique within a task; letters, digits, ``_ . -`` and spaces; never starts with ``_``.
+        name: Unique within a task; never starts with ``_`` (vector environments keep masks under such names).
         weight: Its share of progress, relative to the others; positive and finite.
         score: Maps a `StateView` to [0, 1]; 1.0 means that the check holds.
         required: Whether success needs it.

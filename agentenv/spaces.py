@@ -6,6 +6,7 @@ lone surrogates (which no UTF-8 file, socket or tokenizer can carry) and strings
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from ctypes import c_char
 from multiprocessing.sharedctypes import SynchronizedString
@@ -137,7 +138,7 @@ class BatchedText(Space[tuple[str, ...]]):
 
     def contains(self, x: Any) -> bool:
         """Whether `x` is a sequence of `n` members of the single space."""
-        return isinstance(x, (tuple, list)) and len(x) == self.n and all(text in self.single for text in x)
+        return isinstance(x, (tuple, list, SharedTexts)) and len(x) == self.n and all(text in self.single for text in x)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BatchedText) and (other.single, other.n) == (self.single, self.n)
@@ -151,7 +152,7 @@ class BatchedText(Space[tuple[str, ...]]):
 
 @batch_space.register(UnicodeText)
 def _batch_space(space: UnicodeText, n: int = 1) -> BatchedText:
-    return BatchedText(space, n, seed=space.np_random)
+    return BatchedText(space, n, seed=copy.deepcopy(space.np_random))  # sampling one must not advance the other
 
 
 def _iterate(space: BatchedText, items: Iterable[str]) -> Iterator[str]:

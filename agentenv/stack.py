@@ -11,7 +11,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
-from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit
+from gymnasium.wrappers import (
+    Autoreset,
+    ClipReward,
+    OrderEnforcing,
+    PassiveEnvChecker,
+    RecordEpisodeStatistics,
+    TimeLimit,
+    TransformAction,
+    TransformObservation,
+    TransformReward,
+)
 
 from agentenv.env import AgentEnv, Snapshot
 from agentenv.errors import SnapshotError
@@ -19,6 +29,7 @@ from agentenv.errors import SnapshotError
 __all__ = ["fork", "restore", "snapshot", "wrappers_of"]
 
 _KNOWN_STATE: dict[type[Any], tuple[str, ...]] = {
+    Autoreset: ("autoreset",),
     TimeLimit: ("_elapsed_steps",),
     OrderEnforcing: ("_has_reset",),
     PassiveEnvChecker: ("checked_reset", "checked_step", "checked_render", "close_called"),
@@ -32,7 +43,7 @@ _KNOWN_STATE: dict[type[Any], tuple[str, ...]] = {
         "length_queue",
     ),
 }
-_STATELESS = frozenset({"TransformAction", "TransformObservation", "TransformReward", "ClipReward", "LambdaReward"})
+_STATELESS = frozenset({ClipReward, TransformAction, TransformObservation, TransformReward})
 
 
 def wrappers_of(env: gym.Env[Any, Any]) -> Iterator[gym.Wrapper[Any, Any, Any, Any]]:
@@ -107,7 +118,7 @@ def _save(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> Any:
     names = _KNOWN_STATE.get(type(wrapper))
     if names is not None:
         return {name: copy.deepcopy(getattr(wrapper, name)) for name in names if hasattr(wrapper, name)}
-    if type(wrapper).__dict__.get("stateless", False) or type(wrapper).__name__ in _STATELESS:
+    if type(wrapper).__dict__.get("stateless", False) or type(wrapper) in _STATELESS:
         return None
     raise SnapshotError(
         f"wrapper {type(wrapper).__name__} has state that agentenv does not know: give it save() and load(saved), or "

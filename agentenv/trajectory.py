@@ -128,13 +128,13 @@ class Trajectory:
 def _build(cls: type[Any], values: dict[str, Any]) -> Any:
     if not isinstance(values, dict):
         raise TrajectoryFormatError(f"a {cls.__name__} is a JSON object, got {type(values).__name__}")
-    unknown = sorted(set(values) - {f.name for f in fields(cls)})
+    names = {f.name for f in fields(cls)}
+    unknown, missing = sorted(set(values) - names), sorted(names - set(values))
     if unknown:
         raise TrajectoryFormatError(f"{cls.__name__} has unknown keys {unknown}")
-    try:
-        return cls(**values)
-    except TypeError as error:
-        raise TrajectoryFormatError(f"{cls.__name__}: {error}") from error
+    if missing:
+        raise TrajectoryFormatError(f"{cls.__name__} lacks the keys {missing}")
+    return cls(**values)
 
 
 def write_trajectories(path: str | Path, trajectories: Iterable[Trajectory]) -> int:
@@ -182,7 +182,7 @@ def read_trajectories(path: str | Path) -> Iterator[Trajectory]:
     path = Path(path)
     for number, line in enumerate(_lines(path), start=1):
         try:
-            yield Trajectory.from_json(json.loads(line, parse_constant=_refuse_constant))
+            yield Trajectory.from_json(json.loads(line, parse_constant=_refuse_constant, parse_float=_finite))
         except (json.JSONDecodeError, TrajectoryFormatError) as error:
             raise TrajectoryFormatError(f"{path}:{number}: {error}") from error
 
@@ -204,12 +204,19 @@ def dump_line(trajectory: Trajectory) -> str:
     """The trajectory as one line of strict JSON, without the newline.
 
     Raises:
-        TrajectoryFormatError: If a number is not finite.
+        TrajectoryFormatError: If a number is not finite, or a value is not JSON's.
     """
     try:
         return json.dumps(trajectory.to_json(), allow_nan=False, ensure_ascii=True)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise TrajectoryFormatError(f"task {trajectory.task_id!r}: {error}") from error
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise TrajectoryFormatError(f"{digits[:40]} is beyond what a float holds")
+    return value
 
 
 def _refuse_constant(name: str) -> float:

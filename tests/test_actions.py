@@ -23,6 +23,9 @@ FENCE = "```"
         ("fenced", f"Sure!\n{FENCE}\ncat <<X\na\n\nX\n{FENCE}\nDone. {FENCE}rm{FENCE}", "cat <<X\na\n\nX"),
         ("fenced", f"{FENCE}\nfirst\n{FENCE}\n{FENCE}\nsecond\n{FENCE}", "first"),
         ("fenced", f"{FENCE}\n{FENCE}", ""),
+        ("fenced", f"Not {FENCE}rm{FENCE} but\n{FENCE}sh\nls\n{FENCE}", "ls"),
+        ("fenced", f"`{FENCE}\ncat <<X\n{FENCE}\nX\n`{FENCE}", f"cat <<X\n{FENCE}\nX"),
+        ("fenced", f"  {FENCE}bash  \r\nls\n  {FENCE}\r", "ls"),
         ("xml", "<action>ls</action>", "ls"),
         ("xml", "<action>\necho '<b>'\n</action> <action>rm</action>", "echo '<b>'"),
         ("json", 'Call: {"name": "t", "arguments": {"action": "ls"}} {"name": "t"}', "ls"),
@@ -44,7 +47,13 @@ def test_the_first_complete_action_is_taken(format: str, text: str, action: str)
         ("xml", "ls", "no <action>"),
         ("xml", "<action>ls", "not closed"),
         ("xml", "</action>ls<action>", "not closed"),
+        ("xml", "I use <action> now. <action>ls</action>", "opened twice"),
+        ("fenced", f"`{FENCE}\nls\n{FENCE}", "not closed"),
         ("json", "ls", "no JSON object"),
+        ("json", '{"name": "t", "arguments": {"action": "x", "action": "y"}}', "twice"),
+        ("json", '{"name": "t", "arguments": ["x"]}', "object 'arguments'"),
+        ("json", '{"name": "t", "arguments": {"cmd": "x"}}', "needs a string 'action'"),
+        ("json", '{"n": ' + "1" * 5000 + "}", "cannot be read"),
         ("json", '{"name": "t", "name": "u", "arguments": {}}', "twice"),
         ("json", '{"name": "t", "arguments": {"action": 3}}', "needs a string"),
         ("json", '{"name": 3, "arguments": {"action": "x"}}', "string 'name'"),
@@ -79,7 +88,7 @@ def test_no_text_raises(format: str, text: str) -> None:
 def test_a_wrapped_action_comes_back_as_it_was(action: str) -> None:
     if "</action>" not in action:
         assert parse_action(f"<action>\n{action}\n</action>", "xml").action == action
-    if not any(line.strip() == FENCE for line in action.split("\n")):
+    if not any(line.strip().startswith(FENCE) for line in action.split("\n")):
         assert parse_action(f"{FENCE}\n{action}\n{FENCE}", "fenced").action == action
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
 from typing import Any
 
 import gymnasium as gym
 
 from agentenv.errors import ConfigurationError
 
-__all__ = ["TextWrapper", "needed", "with_part"]
+__all__ = ["TextWrapper", "needed", "needed_number", "with_part"]
 
 TextWrapper = gym.Wrapper[str, str, str, str]
 
@@ -24,6 +26,18 @@ def needed(wrapper: gym.Wrapper[Any, Any, Any, Any], info: dict[str, Any], key: 
             f"{type(wrapper).__name__} needs info[{key!r}], which {type(wrapper.unwrapped).__name__} does not fill"
         )
     return info[key]
+
+
+def needed_number(wrapper: gym.Wrapper[Any, Any, Any, Any], info: dict[str, Any], key: str) -> float:
+    """`info[key]` as a float.
+
+    Raises:
+        ConfigurationError: If the key is absent, or its value is no finite number: one NaN would spoil a whole batch.
+    """
+    value = needed(wrapper, info, key)
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ConfigurationError(f"{type(wrapper).__name__} needs a finite number in info[{key!r}], got {value!r:.80}")
+    return float(value)
 
 
 def with_part(

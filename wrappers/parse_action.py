@@ -57,6 +57,11 @@ class ParseAction(TextWrapper, RecordConstructorArgs):
         gym.Wrapper.__init__(self, env)
         self._parse = parser(format, tag=tag, tool=tool, argument=argument)
 
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Starts an episode."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return observation, {**info, "parsed_action": ""}
+
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Parses the text and plays the action in it."""
         parsed = self._parse(action)

@@ -9,7 +9,7 @@ import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from agentenv.errors import ConfigurationError
-from agentenv.wrappers._base import TextWrapper, needed, with_part
+from agentenv.wrappers._base import TextWrapper, needed_number, with_part
 
 __all__ = ["PotentialShaping"]
 
@@ -74,7 +74,4 @@ class PotentialShaping(TextWrapper, RecordConstructorArgs):
         self._phi = saved
 
     def _potential_of(self, info: dict[str, Any]) -> float:
-        value = needed(self, info, self.potential)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise ConfigurationError(f"the potential info[{self.potential!r}] must be a finite number, got {value!r}")
-        return self.scale * float(value)
+        return self.scale * needed_number(self, info, self.potential)

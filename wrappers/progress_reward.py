@@ -9,7 +9,7 @@ import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from agentenv.errors import ConfigurationError
-from agentenv.wrappers._base import TextWrapper, needed, with_part
+from agentenv.wrappers._base import TextWrapper, needed_number, with_part
 
 __all__ = ["ProgressReward"]
 
@@ -44,13 +44,13 @@ class ProgressReward(TextWrapper, RecordConstructorArgs):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Starts an episode; its start progress is the baseline."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._progress = float(needed(self, info, "progress"))
+        self._progress = needed_number(self, info, "progress")
         return observation, with_part(self, info, "progress", 0.0)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Plays a turn and pays the change in progress."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        progress = float(needed(self, info, "progress"))
+        progress = needed_number(self, info, "progress")
         paid = self.scale * (progress - self._progress)
         self._progress = progress
         return observation, float(reward) + paid, terminated, truncated, with_part(self, info, "progress", paid)

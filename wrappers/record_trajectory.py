@@ -12,7 +12,7 @@ import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from agentenv.trajectory import Trajectory, Turn, dump_line
-from agentenv.wrappers._base import TextWrapper, needed
+from agentenv.wrappers._base import TextWrapper, needed, needed_number
 
 __all__ = ["RecordTrajectory"]
 
@@ -38,7 +38,7 @@ class RecordTrajectory(TextWrapper, RecordConstructorArgs):
     """
 
     def __init__(self, env: gym.Env[str, str], path: str) -> None:
-        RecordConstructorArgs.__init__(self, path=path)
+        RecordConstructorArgs.__init__(self, path=str(path))
         gym.Wrapper.__init__(self, env)
         self.path = Path(path)
         self._episode: Trajectory | None = None
@@ -52,7 +52,7 @@ class RecordTrajectory(TextWrapper, RecordConstructorArgs):
             env_spec=self.env.spec.to_json() if self.env.spec is not None else "",
             seed=seed,
             final_observation=observation,
-            start_progress=float(needed(self, info, "progress")),
+            start_progress=needed_number(self, info, "progress"),
             start_checks=dict(needed(self, info, "checks")),
             start_hash=str(needed(self, info, "state_hash")),
         )
@@ -68,7 +68,7 @@ class RecordTrajectory(TextWrapper, RecordConstructorArgs):
                 action=str(action),
                 reward=float(reward),
                 reward_parts=dict(needed(self, info, "reward_parts")),
-                progress=float(needed(self, info, "progress")),
+                progress=needed_number(self, info, "progress"),
                 checks=dict(needed(self, info, "checks")),
                 valid_action=bool(needed(self, info, "valid_action")),
                 state_hash=str(needed(self, info, "state_hash")),
