@@ -1,7 +1,8 @@
 """Copies an agent's directory trees on the host. Invariant: nothing is followed or opened but regular files.
 
 Kept: bytes (holes stay holes), modes, modification times, links as they are, hard links among the copied files, FIFOs,
-user extended attributes. Left out: sockets, devices, and directories nested deeper than `MAX_DEPTH`. An overlay's whiteouts are kept.
+user extended attributes. Left out: sockets, devices, directories
+nested deeper than `MAX_DEPTH`. An overlay's whiteouts are kept.
 """
 
 from __future__ import annotations

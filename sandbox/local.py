@@ -7,16 +7,24 @@ a session is open, one supervised process tree. Everything else (a script run, a
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import signal
 import subprocess
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
-from agentenv.errors import ClosedEnvironmentError, ConfigurationError, SandboxLostError, SnapshotError
+from agentenv.errors import (
+    ClosedEnvironmentError,
+    ConfigurationError,
+    InfrastructureError,
+    SandboxLostError,
+    SnapshotError,
+)
 from agentenv.progress import FileStat, RunResult
 from agentenv.sandbox import bwrap, processes, store
 from agentenv.sandbox.base import WORKSPACE, Completed, FileEntry, Limits, Sandbox, SandboxSnapshot
@@ -38,6 +46,8 @@ _BASH = ("/bin/bash", "--norc", "--noprofile")
 _SCRIPT_OUTPUT = 1 << 20
 _ARGUMENT_BYTES = 100_000
 _IDLE_PROCESSES = 2
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 # bubblewrap, the supervisor, the shell.
 _IDLE_IN_GROUP = 3
 # A verifier's Python must not load what the agent put into its home's site-packages.
@@ -72,8 +82,11 @@ class _Live:
 
 
 def _blames_agent(live: _Live, code: int) -> bool:
-    """Whether the agent brought its sandbox down: out of memory, or an exit that no kill from outside gives."""
-    return live.groups.oom_kills() > live.oom_kills or code not in (-signal.SIGKILL, 128 + signal.SIGKILL)
+    """Whether the agent brought its sandbox down: out of memory, or by making the first process inside exit.
+
+    A negative code is bubblewrap's own death, 137 a SIGKILL of the first process: neither can come from inside.
+    """
+    return live.groups.oom_kills() > live.oom_kills or (code >= 0 and code != 128 + signal.SIGKILL)
 
 
 def _end(live: _Live) -> None:
@@ -88,6 +101,19 @@ def _end(live: _Live) -> None:
     live.place.close()
     if live.lease is not None:
         live.lease.release()
+
+
+def _on_platform(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Turns the host's own failures (disk full, too many files, no memory) into `InfrastructureError`."""
+
+    @functools.wraps(method)
+    def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return method(*args, **kwargs)
+        except OSError as fault:
+            raise InfrastructureError(f"the host failed the sandbox: {fault}") from fault
+
+    return guarded
 
 
 class LocalSandbox(Sandbox):
@@ -120,6 +146,7 @@ class LocalSandbox(Sandbox):
 
     # Life.
 
+    @_on_platform
     def start(self, files: Sequence[FileEntry] = (), snapshot: SandboxSnapshot | None = None) -> None:
         """See `Sandbox.start`."""
         if self._closed:
@@ -219,6 +246,7 @@ class LocalSandbox(Sandbox):
 
     # Running.
 
+    @_on_platform
     def session(self) -> LocalSession:
         """See `Sandbox.session`."""
         live = self._here()
@@ -321,6 +349,7 @@ class LocalSandbox(Sandbox):
         live.oom_kills, live.fork_failures = oom_kills, fork_failures
         return "; ".join(notes)
 
+    @_on_platform
     def run(
         self,
         command: str | Sequence[str],
@@ -370,6 +399,7 @@ class LocalSandbox(Sandbox):
             return replace(done, exit_code=done.exit_code or 137, stderr=done.stderr + watching.fired.encode() + b"\n")
         return done
 
+    @_on_platform
     def run_on_fork(self, script: str, timeout_s: float = 10.0) -> RunResult:
         """See `Sandbox.run_on_fork`."""
         live = self._here()
@@ -400,6 +430,7 @@ class LocalSandbox(Sandbox):
         """A `StateView` whose scripts run on throw-away forks."""
         return LocalView(self)
 
+    @_on_platform
     def write(self, entries: Sequence[FileEntry]) -> None:
         """See `Sandbox.write`."""
         live = self._here()
@@ -437,6 +468,7 @@ class LocalSandbox(Sandbox):
     def _where(self, live: _Live) -> tuple[bytes, dict[bytes, bytes]]:
         return self._session.place() if self._session is not None else self._place_kept
 
+    @_on_platform
     def snapshot(self) -> store.LocalSnapshot:
         """See `Sandbox.snapshot`."""
         live = self._here()
@@ -448,6 +480,7 @@ class LocalSandbox(Sandbox):
                 copy_tree(live.place.path / name, place.path / name, None, counts)
         return store.LocalSnapshot(root, place, live.base, counts, *self._where(live))
 
+    @_on_platform
     def restore(self, snapshot: SandboxSnapshot) -> None:
         """See `Sandbox.restore`."""
         if not isinstance(snapshot, store.LocalSnapshot):
@@ -460,6 +493,7 @@ class LocalSandbox(Sandbox):
         self._drop()
         self._open_snapshot(snapshot, root, bwrap.find(root))
 
+    @_on_platform
     def fork(self) -> LocalSandbox:
         """See `Sandbox.fork`."""
         live = self._here()
@@ -469,6 +503,7 @@ class LocalSandbox(Sandbox):
         twin._place_kept = self._where(live)
         return twin
 
+    @_on_platform
     def state_hash(self) -> str:
         """See `Sandbox.state_hash`."""
         live = self._here()

@@ -10,18 +10,40 @@ import os
 import signal
 from pathlib import Path
 
+_KERNEL_LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")
+
 __all__ = ["children", "descendants", "freeze_tree", "is_stopped", "kill_all", "resident_bytes", "send", "thaw_tree"]
 
 
 def children(pid: int) -> list[int]:
     """The direct children of a process, in the order they were made."""
     found: list[int] = []
-    with contextlib.suppress(OSError):
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with contextlib.suppress(OSError):
-                text = Path(f"/proc/{pid}/task/{task}/children").read_text(encoding="ascii")
-                found.extend(int(word) for word in text.split())
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found
+    for task in tasks:
+        try:
+            text = Path(f"/proc/{pid}/task/{task}/children").read_text(encoding="ascii")
+        except FileNotFoundError:
+            if not _KERNEL_LISTS_CHILDREN:
+                return _search_children(pid)
+        except OSError:
+            continue
+        else:
+            found.extend(int(word) for word in text.split())
     return found
+
+
+def _search_children(pid: int) -> list[int]:
+    """The same on kernels without CONFIG_PROC_CHILDREN."""
+    found: list[int] = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            text = Path(f"/proc/{name}/stat").read_text(encoding="utf-8", errors="replace")
+            if int(text.rpartition(")")[2].split()[1]) == pid:
+                found.append(int(name))
+    return sorted(found)
 
 
 def descendants(pid: int) -> list[int]:

@@ -131,7 +131,7 @@ class LocalSession(Session):
         if self._closed:
             raise SandboxLostError("the session is closed")
         limit_s = self.limits.wall_s if timeout_s is None else timeout_s
-        text = command.encode("utf-8", "surrogateescape").replace(b"\0", b"")
+        text = command.encode("utf-8", "replace").replace(b"\0", b"")
         word = secrets.token_hex(12)
         lines = protocol.command_lines(text, word, self._status)
         exchange = _Exchange(word, lines, 4 * self.limits.output_bytes)

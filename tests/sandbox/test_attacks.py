@@ -203,9 +203,12 @@ def test_a_verifier_is_not_shadowed(box: LocalSandbox) -> None:
         site=$(python3 -m site --user-site); mkdir -p $site; echo 'print("faked")' > $site/usercustomize.py
         echo 'print("faked")' > $site/sitecustomize.py; echo 'print("faked")' > sitecustomize.py
         mkdir -p ~/bin bin; for p in cat ls python3 grep bash test; do printf '#!/bin/sh\\necho faked' > bin/$p; done
-        chmod +x bin/*; cp bin/* ~/bin; cp bin/cat .; export PATH=$PWD/bin:$PATH LD_PRELOAD=/workspace/x.so BASH_ENV=~/.bashrc  # noqa: E501
+        chmod +x bin/*; cp bin/* ~/bin; cp bin/cat .; export PATH=$PWD/bin:$PATH
+        export LD_PRELOAD=/workspace/x.so BASH_ENV=~/.bashrc
         export PYTHONSTARTUP=/workspace/p.py PYTHONPATH=/workspace ENV=~/.bashrc
-        for f in .bashrc .profile .bash_profile .bash_login .inputrc .pythonrc; do echo 'echo faked; exit 0' > ~/$f; done  # noqa: E501
+        for f in .bashrc .profile .bash_profile .bash_login .inputrc .pythonrc; do
+            echo 'echo faked; exit 0' > ~/$f
+        done
         cat() { echo faked; }; export -f cat; alias cat='echo faked'; hash -p /workspace/bin/cat cat; true
         """
     )
@@ -258,7 +261,7 @@ def test_process_bombs_end_in_a_working_shell(make: Make, sibling: LocalSandbox,
     "flood",
     [
         "python3 -c 'x = [bytearray(1 << 20) for _ in range(2000)]'",
-        "for i in 1 2 3 4 5 6; do python3 -c 'import time; x=bytearray(60<<20); x[::4096]=b\"1\"*len(x[::4096]); time.sleep(61)' & done; wait",  # noqa: E501
+        "for i in 1 2 3 4 5 6; do python3 -c 'import time; x=b\"1\"*(60<<20); time.sleep(61)' & done; wait",
         "x=x; while :; do x=$x$x; done",
         "head -c 400M /dev/zero > /dev/shm/x",
     ],

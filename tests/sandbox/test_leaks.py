@@ -16,6 +16,7 @@ import pytest
 from agentenv.errors import (
     ClosedEnvironmentError,
     ConfigurationError,
+    InfrastructureError,
     IsolationUnavailableError,
     LimitUnenforceableError,
     SandboxLostError,
@@ -172,6 +173,27 @@ def test_required_limits_that_cannot_be_enforced_are_refused() -> None:
         LocalSandbox(Limits(required=("gpus",))).start()
     with LocalSandbox(Limits(required=("memory_bytes", "wall_s"))) as box:
         box.start()
+
+
+def test_a_failing_host_is_the_platforms_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with LocalSandbox() as box:
+        box.start()
+        monkeypatch.setattr("agentenv.sandbox.local.copy_tree", full)
+        for act in (box.snapshot, box.fork, lambda: box.run_on_fork("true")):
+            with pytest.raises(InfrastructureError, match="No space left"):
+                act()
+
+
+def test_children_are_found_without_the_kernels_list() -> None:
+    child = subprocess.Popen(["sleep", "61"])
+    try:
+        assert child.pid in processes._search_children(os.getpid())
+    finally:
+        child.kill()
+        child.wait()
 
 
 def test_use_before_start_and_after_close_is_refused() -> None:

@@ -235,6 +235,16 @@ def test_death_from_outside_is_the_platforms_failure(box: LocalSandbox) -> None:
         box.read("notes.txt")
 
 
+@pytest.mark.parametrize("number", [9, 15])
+def test_death_of_the_first_process_from_outside_is_the_platforms_failure(box: LocalSandbox, number: int) -> None:
+    import os
+
+    shell = box.session()
+    os.kill(shell.box.init_pid if number == 9 else shell.box.process.pid, number)  # type: ignore[arg-type]
+    with pytest.raises(SandboxLostError):
+        shell.run("sleep 5")
+
+
 def test_death_from_outside_during_a_command_does_not_hang(box: LocalSandbox) -> None:
     import threading
 
