@@ -1,1 +1,1 @@
-
+"""Trainers in single files, and the pure pieces that they are made of."""

@@ -72,8 +72,8 @@ class Checkpoints:
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
             raise CheckpointError(
-                f"checkpoint {final} cannot be written: {error.strerror or error}. Earlier checkpoints are intact: free "
-                "some space and resume"
+                f"checkpoint {final} cannot be written: {error.strerror or error}. Earlier checkpoints are intact: "
+                "free some space and resume"
             ) from error
         for old in self._all()[: -self._keep]:
             shutil.rmtree(old, ignore_errors=True)
