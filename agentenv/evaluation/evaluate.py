@@ -21,7 +21,7 @@ from agentenv.errors import ConfigurationError
 from agentenv.evaluation.environments import base_of, make_env
 from agentenv.evaluation.families import family_of
 from agentenv.evaluation.journal import Journal
-from agentenv.evaluation.results import EpisodeRecord, Header, PlatformFailure, Results, write_results
+from agentenv.evaluation.results import MAX_EPISODES, EpisodeRecord, Header, PlatformFailure, Results, write_results
 from agentenv.evaluation.statistics import summarise
 from agentenv.policy.base import Policy, Sampling
 from agentenv.rollout import EpisodeRequest, collect, derive_seed
@@ -166,6 +166,8 @@ def _header(
         raise ConfigurationError(f"tasks={tasks}: split {base.split!r} has {len(ids)} tasks")
     if episodes_per_task < 1:
         raise ConfigurationError(f"episodes_per_task must be at least 1, got {episodes_per_task}")
+    if len(ids[:tasks]) * episodes_per_task > MAX_EPISODES:
+        raise ConfigurationError(f"an evaluation has at most {MAX_EPISODES} episodes: lower tasks or episodes_per_task")
     if not 0 <= seed < 1 << 53:
         raise ConfigurationError(f"seed must lie in [0, 2^53), got {seed}")
     if env.spec is None:

@@ -21,6 +21,7 @@ from agentenv.evaluation.fields import Fields, loads_strict
 from agentenv.task import SPLITS
 
 __all__ = [
+    "MAX_EPISODES",
     "MAX_FILE_BYTES",
     "SCHEMA_VERSION",
     "EpisodeRecord",
@@ -35,6 +36,7 @@ __all__ = [
 FORMAT = "agentenv-results"
 SCHEMA_VERSION = 1
 MAX_FILE_BYTES = 1 << 30
+MAX_EPISODES = 1_000_000
 _MAX_COUNT = 1 << 53
 
 
@@ -83,6 +85,10 @@ class Header:
         task_ids = values.strings("task_ids")
         if len(set(task_ids)) != len(task_ids):
             raise values.error("task_ids", "holds a task twice")
+        episodes_per_task = values.integer("episodes_per_task", 1, MAX_EPISODES)
+        if len(task_ids) * episodes_per_task > MAX_EPISODES:
+            planned = len(task_ids) * episodes_per_task
+            raise values.error("episodes_per_task", f"plans {planned} episodes; at most {MAX_EPISODES} are read")
         split = values.string("split")
         if split not in SPLITS:
             raise values.error("split", f"{split!r:.80} is not one of {SPLITS}")
@@ -94,7 +100,7 @@ class Header:
             fingerprint=values.string("fingerprint"),
             max_turns=values.integer("max_turns", 1, 1_000_000),
             task_ids=tuple(task_ids),
-            episodes_per_task=values.integer("episodes_per_task", 1, 1_000_000),
+            episodes_per_task=episodes_per_task,
             policy=values.string("policy"),
             seed=values.integer("seed", 0, _MAX_COUNT),
             sampling={name: sampling.number_or_none(name) for name in sampling.values},

@@ -39,14 +39,15 @@ _ENDINGS = ("", "success", "submitted", "max_turns")
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One thing in the file that is not so."""
+    """One thing in the file that is not so, and what says otherwise: a replay, or the file's own records."""
 
     where: str
     recorded: str
     recomputed: str
+    source: str = "a replay gives"
 
     def __str__(self) -> str:
-        return f"{self.where}: the file says {self.recorded}, a replay gives {self.recomputed}"
+        return f"{self.where}: the file says {self.recorded}, {self.source} {self.recomputed}"
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,11 @@ def verify(
     path = Path(path)
     results = read_results(path, check_plan=False)
     recipe = recipe_of(results.header.env_spec, str(path), allow)
-    mismatches = [Mismatch(fault, "an episode of the plan", "nothing of the kind") for fault in plan_faults(results)]
-    mismatches += _stored_summary_mismatches(results)
+    mismatches = [
+        Mismatch(fault, "every planned episode is there once", "another number", "its records give")
+        for fault in plan_faults(results)
+    ]
+    stated = _compare("summary", results.summary, summarise(results).to_json(), "its own records give")
     probe = recipe.make()
     try:
         unfit = _header_mismatches(results, base_of(probe))
@@ -118,14 +122,14 @@ def verify(
     mismatches += unfit
     if any(mismatch.where.startswith("header.fingerprint") for mismatch in unfit):
         note = "nothing was replayed: this version's tasks are not those of the file"
-        return VerifyReport(str(path), results, None, 0, tuple(mismatches), (), (note,))
+        return VerifyReport(str(path), results, None, 0, (*mismatches, *stated), (), (note,))
     replays = _replay_all(results, recipe, max(1, workers), on_episode)
     done = [replay for replay in replays if not replay.failure]
     mismatches += [mismatch for replay in replays for mismatch in replay.mismatches]
     honest = Results(results.header, tuple(replay.record for replay in done), results.failures)
     summary = summarise(honest)
-    if not mismatches and len(done) == len(replays):
-        mismatches += _compare("summary", results.summary, summary.to_json())
+    if not mismatches and not stated and len(done) == len(replays):
+        stated = _compare("summary", results.summary, summary.to_json())
     notes = [note for replay in replays for note in replay.notes]
     if results.failures:
         notes.append(
@@ -133,12 +137,7 @@ def verify(
             f"cannot confirm: success counted over the plan is at least {summary.success_lower_bound:.3f}"
         )
     unreplayed = tuple(f"{_name(replay.record)}: {replay.failure}" for replay in replays if replay.failure)
-    return VerifyReport(str(path), results, summary, len(done), tuple(mismatches), unreplayed, tuple(notes))
-
-
-def _stored_summary_mismatches(results: Results) -> list[Mismatch]:
-    """The file against itself: its aggregates must follow from its own records."""
-    return _compare("summary", results.summary, summarise(results).to_json(), source="the file's records give")
+    return VerifyReport(str(path), results, summary, len(done), (*mismatches, *stated), unreplayed, tuple(notes))
 
 
 def _header_mismatches(results: Results, env: AgentEnv) -> list[Mismatch]:
@@ -151,7 +150,11 @@ def _header_mismatches(results: Results, env: AgentEnv) -> list[Mismatch]:
         ("header.max_turns", header.max_turns, env.max_turns),
         ("header.task_ids", list(header.task_ids), list(tasks.ids(env.split)[:planned])),
     ]
-    return [Mismatch(where, _shown(said), _shown(real)) for where, said, real in pairs if said != real]
+    return [
+        Mismatch(where, _shown(said), _shown(real), "the environment has")
+        for where, said, real in pairs
+        if said != real
+    ]
 
 
 def _replay_all(
@@ -294,7 +297,7 @@ def _as_replayed(record: EpisodeRecord, real: EpisodeRecord) -> EpisodeRecord:
     return replace(real, stop_reason=record.stop_reason)
 
 
-def _compare(where: str, said: Any, real: Any, source: str = "") -> list[Mismatch]:
+def _compare(where: str, said: Any, real: Any, source: str = Mismatch.source) -> list[Mismatch]:
     """Differences between JSON-like values, deep; floats agree within a relative 1e-9."""
     if isinstance(said, dict) and isinstance(real, dict):
         names = sorted({*said, *real})
@@ -314,8 +317,7 @@ def _compare(where: str, said: Any, real: Any, source: str = "") -> list[Mismatc
         return []
     if type(said) is type(real) and said == real:
         return []
-    recomputed = f"({source}) {_shown(real)}" if source else _shown(real)
-    return [Mismatch(where, _shown(said), recomputed)]
+    return [Mismatch(where, _shown(said), _shown(real), source)]
 
 
 def _number(value: Any) -> bool:

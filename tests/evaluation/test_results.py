@@ -60,6 +60,7 @@ FORGERIES: dict[str, tuple[Callable[[Any], None], str]] = {
     "split": (_set("header", "split", to="dev"), r"header\.split"),
     "max_turns huge": (_set("header", "max_turns", to=10**12), r"header\.max_turns"),
     "max_turns below the turns": (_set("header", "max_turns", to=1), r"records\[0\]\.actions"),
+    "a plan without end": (_set("header", "episodes_per_task", to=900_000), r"header\.episodes_per_task"),
     "task twice": (_set("header", "task_ids", to=["t-0", "t-0"]), r"header\.task_ids"),
     "seed is text": (_set("header", "seed", to="0"), r"header\.seed"),
     "seed is true": (_set("header", "seed", to=True), r"header\.seed"),
