@@ -28,21 +28,9 @@ from agentenv.errors import SnapshotError
 
 __all__ = ["fork", "restore", "snapshot", "wrappers_of"]
 
-_KNOWN_STATE: dict[type[Any], tuple[str, ...]] = {
-    Autoreset: ("autoreset",),
-    TimeLimit: ("_elapsed_steps",),
-    OrderEnforcing: ("_has_reset",),
-    PassiveEnvChecker: ("checked_reset", "checked_step", "checked_render", "close_called"),
-    RecordEpisodeStatistics: (
-        "episode_count",
-        "episode_start_time",
-        "episode_returns",
-        "episode_lengths",
-        "time_queue",
-        "return_queue",
-        "length_queue",
-    ),
-}
+# Gymnasium's wrappers whose attributes are all plain values. All are kept, not a list of names: releases add to them.
+_PLAIN_STATE = frozenset({Autoreset, OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit})
+_NOT_STATE = frozenset({"env", "_action_space", "_observation_space", "_metadata", "_cached_spec", "_saved_kwargs"})
 _STATELESS = frozenset({ClipReward, TransformAction, TransformObservation, TransformReward})
 
 
@@ -115,9 +103,8 @@ def _save(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> Any:
     own_save = getattr(wrapper, "save", None) if _defines(wrapper, "save") else None
     if own_save is not None:
         return own_save()
-    names = _KNOWN_STATE.get(type(wrapper))
-    if names is not None:
-        return {name: copy.deepcopy(getattr(wrapper, name)) for name in names if hasattr(wrapper, name)}
+    if type(wrapper) in _PLAIN_STATE:
+        return copy.deepcopy({name: value for name, value in vars(wrapper).items() if name not in _NOT_STATE})
     if type(wrapper).__dict__.get("stateless", False) or type(wrapper) in _STATELESS:
         return None
     raise SnapshotError(
