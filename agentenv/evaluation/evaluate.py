@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 def evaluate(
     policy: Policy,
-    env: str | EnvSpec,
+    env_id: str | EnvSpec,
     *,
     env_kwargs: Mapping[str, Any] | None = None,
     split: str = "test",
@@ -57,7 +57,7 @@ def evaluate(
 
     Args:
         policy: Who plays.
-        env: An environment id, or the spec of a wrapper stack.
+        env_id: An environment id, or the spec of a wrapper stack.
         env_kwargs: The environment's arguments; `split` is set from the argument below.
         split: Where the tasks come from.
         tasks: How many, from the start of the split's own order; None for all.
@@ -87,7 +87,7 @@ def evaluate(
     kwargs["split"] = split
 
     def make() -> gym.Env[Any, Any]:
-        return make_env(env, kwargs)
+        return make_env(env_id, kwargs)
 
     probe = make()
     try:
