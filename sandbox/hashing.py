@@ -124,6 +124,19 @@ def _open_folder(name: bytes | Path, folder: int | None) -> int:
             os.close(handle)
 
 
+@contextlib.contextmanager
+def _opened_top(top: Path) -> Iterator[int]:
+    """A mount point's own directory, which the agent may have locked."""
+    mode = stat.S_IMODE(os.lstat(top).st_mode)
+    top_fd = _open_folder(top, None)
+    try:
+        yield top_fd
+    finally:
+        if mode & 0o500 != 0o500:
+            os.chmod(top_fd, mode)
+        os.close(top_fd)
+
+
 class TreeIndex:
     """The entries of a read-only base: their sum, and what lies at and below each path."""
 
@@ -171,11 +184,8 @@ def _visit(top: Path, hashes: FileHashes, add: Callable[[bytes, int], None]) -> 
                 elif not stat.S_ISSOCK(found.st_mode) and not stat.S_ISCHR(found.st_mode):
                     add(path, _entry(path, found, _content(name, folder, found, hashes)))
 
-    top_fd = _open_folder(top, None)
-    try:
+    with _opened_top(top) as top_fd:
         walk(top_fd, b"")
-    finally:
-        os.close(top_fd)
 
 
 def hash_layers(upper: Path, base: TreeIndex | None, hashes: FileHashes) -> int:
@@ -189,11 +199,8 @@ def hash_layers(upper: Path, base: TreeIndex | None, hashes: FileHashes) -> int:
 
         _visit(upper, hashes, add)
         return total % _MODULUS
-    top_fd = _open_folder(upper, None)
-    try:
+    with _opened_top(upper) as top_fd:
         return (base.total + _changes(top_fd, b"", base, hashes)) % _MODULUS
-    finally:
-        os.close(top_fd)
 
 
 def _changes(folder: int, prefix: bytes, base: TreeIndex, hashes: FileHashes) -> int:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -343,20 +344,23 @@ def test_sparse_giants_cost_nothing(make: Make) -> None:
 @pytest.mark.root
 @pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to become a plain user")
-def test_the_same_suite_as_a_plain_user(tmp_path: Path) -> None:
+def test_the_same_suite_as_a_plain_user() -> None:
     interpreter = _reachable_python()
     if interpreter is None:
         pytest.skip("no Python of this version that another user can run")
-    home = tmp_path / "home"
-    home.mkdir(mode=0o755)
-    for place in (home, *home.parents):
-        if place.stat().st_uid == 0 and place != Path("/"):
-            place.chmod(place.stat().st_mode | 0o011)
-        if place == Path("/tmp"):
-            break
+    # Not tmp_path: pytest keeps the directories above it to root.
+    home = Path(tempfile.mkdtemp(prefix="agentenv-plain-user-"))
     os.chown(home, 23456, 23456)
+    try:
+        done = _run_suite(interpreter, home)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+def _run_suite(interpreter: str, home: Path) -> subprocess.CompletedProcess[str]:
     repository = Path(__file__).resolve().parents[2]
-    done = subprocess.run(
+    return subprocess.run(
         [interpreter, "-m", "pytest", "tests/sandbox", "-q", "-p", "no:cacheprovider", "--tb=short", "-m", "not slow"],
         cwd=repository,
         user=23456,
@@ -369,7 +373,6 @@ def test_the_same_suite_as_a_plain_user(tmp_path: Path) -> None:
         timeout=280,
         check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
 def _reachable_python() -> str | None:

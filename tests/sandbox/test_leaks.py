@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc as python_gc
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -208,8 +210,10 @@ def test_use_before_start_and_after_close_is_refused() -> None:
         box.start()
 
 
-def test_no_isolation_is_an_error_that_names_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    broken = tmp_path / "bwrap"
+def test_no_isolation_is_an_error_that_names_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="agentenv-broken-"))  # where any user can pass, as a real one is
+    folder.chmod(0o755)
+    broken = folder / "bwrap"
     broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2; exit 1\n")
     broken.chmod(0o755)
     monkeypatch.setattr(bwrap, "candidates", lambda: [str(broken)])
@@ -219,6 +223,7 @@ def test_no_isolation_is_an_error_that_names_the_way_out(monkeypatch: pytest.Mon
             LocalSandbox().start()
     finally:
         bwrap.find.cache_clear()
+        shutil.rmtree(folder)
 
 
 def test_without_overlays_copies_take_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
