@@ -2,6 +2,7 @@
 
 from agentenv.tasks.terminal.families import (
     files_and_folders,
+    json_files,
     links,
     permissions,
     search_replace,
@@ -17,4 +18,5 @@ FAMILIES: tuple[Family, ...] = (
     links.FAMILY,
     text_processing.FAMILY,
     search_replace.FAMILY,
+    json_files.FAMILY,
 )
