@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -103,18 +104,20 @@ def _head_and_tail(
 
 def _token_spans(name: str) -> Spans:
     """Maps a text to the character span of each of its tokens."""
-    from pathlib import Path
-
     file = Path(name) / "tokenizer.json"
-    if file.is_file():
-        from tokenizers import Tokenizer
-
-        plain = Tokenizer.from_file(str(file))
-        return lambda text: plain.encode(text, add_special_tokens=False).offsets
-    from transformers import AutoTokenizer
-
     try:
+        if file.is_file():
+            from tokenizers import Tokenizer
+
+            plain = Tokenizer.from_file(str(file))
+            return lambda text: plain.encode(text, add_special_tokens=False).offsets
+        from transformers import AutoTokenizer
+
         loaded = AutoTokenizer.from_pretrained(name)
+    except ImportError as error:
+        raise ConfigurationError(f"max_tokens needs {error.name}: pip install 'agentenv-gym[train]'") from error
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"tokenizer={name!r} cannot be loaded: {error}") from error
+    if not loaded.is_fast:
+        raise ConfigurationError(f"tokenizer={name!r} tells no offsets (it is not a fast tokenizer); use max_chars")
     return lambda text: loaded(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]

@@ -14,7 +14,7 @@ from agentenv.errors import InfrastructureError
 from agentenv.progress import Check
 from agentenv.task import GraderData, Task, TaskSet
 
-ENV_ID = "tests/Counting-v0"
+ENV_ID = "tests/EvaluatedCounting-v0"  # tests.counting registers another counter
 
 
 class CountingTasks(TaskSet):
