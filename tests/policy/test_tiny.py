@@ -86,12 +86,13 @@ def test_no_cache_outlives_a_change_of_the_weights():
     np.testing.assert_allclose(after.logprobs, training_logprobs(policy, context, after.ids), atol=1e-4)
 
 
-def test_samples_do_not_depend_on_the_batch():
-    many = prompts(9)
-    sampling = Sampling(max_tokens=8)
+def test_samples_do_not_depend_on_the_batch_though_rows_leave_it():
+    many = prompts(12)
+    sampling = Sampling(max_tokens=16)
     together = random_policy().act(many, sampling)
     alone = [random_policy().act([prompt], sampling)[0] for prompt in many]
-    small = random_policy(max_batch=2).act(many, sampling)
+    small = random_policy(max_batch=5).act(many, sampling)
+    assert len({len(sample.ids) for sample in together}) > 3
     assert [s.ids for s in together] == [s.ids for s in alone] == [s.ids for s in small]
 
 
@@ -115,7 +116,7 @@ def test_greedy_takes_the_most_probable_token_with_logprob_zero():
 
 def test_stop_token_ends_a_row_and_is_left_out_of_the_text():
     policy = random_policy()
-    samples = policy.act(prompts(200, high=8), Sampling(temperature=1.5, max_tokens=60))
+    samples = policy.act(prompts(40, high=8), Sampling(max_tokens=12))
     stopped = [sample for sample in samples if sample.stop_reason == "stop"]
     cut = [sample for sample in samples if sample.stop_reason == "length"]
     assert stopped
@@ -124,7 +125,7 @@ def test_stop_token_ends_a_row_and_is_left_out_of_the_text():
         assert sample.ids[-1] == policy.stop_id
         assert list(sample.ids).count(policy.stop_id) == 1
         assert sample.text == policy.format.tokenizer.decode(list(sample.ids[:-1]), skip_special_tokens=False)
-    assert all(len(sample.ids) == 60 and policy.stop_id not in sample.ids for sample in cut)
+    assert all(len(sample.ids) == 12 and policy.stop_id not in sample.ids for sample in cut)
 
 
 def test_an_episode_trains_on_what_was_sampled_and_gradient_is_zero_elsewhere():
