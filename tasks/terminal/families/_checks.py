@@ -143,8 +143,9 @@ def has_bytes(path: str, content: str | bytes) -> Condition:
 
 
 def has_text(path: str, content: str) -> Condition:
-    """A regular file with this text; a missing or extra newline at its end does not matter."""
-    return lambda view: text_of(view, path).rstrip("\n") == content.rstrip("\n")
+    """A regular file with this text; whether it ends in a newline does not matter."""
+    expected = content.removesuffix("\n")
+    return lambda view: text_of(view, path).removesuffix("\n") == expected
 
 
 def has_lines(path: str, lines: Sequence[str]) -> Condition:

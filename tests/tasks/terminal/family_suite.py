@@ -10,7 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from agentenv.errors import IsolationUnavailableError
 from agentenv.progress import Progress, verify_checks
+from agentenv.sandbox.base import FileEntry
+from agentenv.sandbox.local import LocalSandbox
 from agentenv.tasks.terminal.scenario import Family, Scenario
 from tests.tasks.terminal.fake_view import FakeBox, replay
 
@@ -79,6 +82,28 @@ def assert_survives_hostile_state(scenario: Scenario, root: Path) -> None:
             kept.rename(path)
     shutil.rmtree(root / "workspace")
     assert not progress(scenario, box).success
+
+
+def assert_oracle_climbs_in_sandbox(scenario: Scenario) -> None:
+    """The same as `assert_oracle_climbs`, in the real sandbox and its session."""
+    entries = [
+        FileEntry(e.path, e.content.encode() if isinstance(e.content, str) else e.content, e.mode, e.link)
+        for e in scenario.files
+    ]
+    with LocalSandbox() as box:
+        try:
+            box.start(entries)
+        except IsolationUnavailableError as reason:
+            pytest.skip(str(reason))
+        if scenario.setup:
+            assert box.run(scenario.setup).exit_code == 0
+        values = [verify_checks(scenario.checks, box.view()).value]
+        for action in scenario.oracle:
+            box.session().run(action)
+            values.append(verify_checks(scenario.checks, box.view()).value)
+    assert values[0] == 0
+    assert values == sorted(values)
+    assert values[-1] == 1, (scenario.instruction, scenario.oracle, values)
 
 
 def _empty(path: Path) -> None:

@@ -43,6 +43,13 @@ def test_oracle_climbs_from_0_to_success(family: Family, difficulty: str, seed: 
 
 
 @each_family
+def test_oracle_climbs_in_the_real_sandbox(family: Family) -> None:
+    scenario = suite.build(family, "hard", 5)
+    suite.skip_without_programs(scenario)
+    suite.assert_oracle_climbs_in_sandbox(scenario)
+
+
+@each_family
 @each_difficulty
 @each_seed
 def test_alternatives_succeed_and_near_misses_do_not(
