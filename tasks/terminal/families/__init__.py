@@ -1,10 +1,18 @@
 """Families of generated terminal tasks: one module a family, each with one `FAMILY`. Their order fixes that of ids."""
 
 from agentenv.tasks.terminal.families import (
+    archives,
+    checksums,
+    csv_tables,
+    diff_patch,
+    disk_usage,
+    encodings,
     files_and_folders,
     json_files,
     links,
+    logs,
     permissions,
+    renames,
     search_replace,
     text_processing,
 )
@@ -18,5 +26,13 @@ FAMILIES: tuple[Family, ...] = (
     links.FAMILY,
     text_processing.FAMILY,
     search_replace.FAMILY,
+    csv_tables.FAMILY,
+    logs.FAMILY,
+    archives.FAMILY,
+    checksums.FAMILY,
+    encodings.FAMILY,
+    renames.FAMILY,
     json_files.FAMILY,
+    disk_usage.FAMILY,
+    diff_patch.FAMILY,
 )
