@@ -41,7 +41,13 @@ from agentenv.trajectory import Trajectory, Turn, read_trajectories, write_traje
 from agentenv.transcript import CompactFormat, TokenRow, Transcript, rows_of
 from agentenv.transcript.formats import COMPACT_SPECIALS
 
-__all__ = ["Args", "main", "train"]
+__all__ = ["SHELL_FAMILIES", "Args", "main", "train"]
+
+#: The families of the main job: a 1.4M-parameter model can learn them, and they need nothing beyond coreutils.
+SHELL_FAMILIES = (
+    *("files_and_folders", "permissions", "links", "text_processing", "search_replace", "csv_tables"),
+    *("logs", "archives", "checksums", "encodings", "renames"),
+)
 
 _LOG = logging.getLogger(__name__)
 _WINDOW = 512
@@ -56,6 +62,8 @@ class Args:
     """Where the policy, the demonstrations and the metrics go."""
     env: str = "agentenv/Terminal-v0"
     """Environment id; its task set must have an oracle."""
+    families: tuple[str, ...] = SHELL_FAMILIES
+    """Which families of tasks are demonstrated."""
     difficulties: tuple[str, ...] = ("easy", "medium", "hard")
     """Which tasks are demonstrated, the same number of each."""
     demos: int = 3600
@@ -107,6 +115,15 @@ def main(args: Args) -> Path:
     return train(args, demos)
 
 
+def _env_kwargs(args: Args, difficulty: str) -> dict[str, Any]:
+    return {
+        "split": "train",
+        "families": list(args.families),
+        "difficulty": difficulty,
+        "max_turns": args.max_turns,
+    }
+
+
 # -- demonstrations ---------------------------------------------------------------------------------------------------
 
 
@@ -120,7 +137,7 @@ def demonstrations(args: Args) -> list[Trajectory]:
     rng = np.random.default_rng(args.seed)
     fingerprint = ""
     for difficulty in args.difficulties:
-        env = gym.make(args.env, split="train", difficulty=difficulty, max_turns=args.max_turns)
+        env = gym.make(args.env, **_env_kwargs(args, difficulty))
         task_set = env.unwrapped.task_set  # type: ignore[attr-defined]
         env.close()
         fingerprint = task_set.fingerprint
@@ -138,28 +155,25 @@ def demonstrations(args: Args) -> list[Trajectory]:
 
     local = threading.local()
     opened: list[gym.Env[str, str]] = []
-    with Progress(transient=True) as bar, ThreadPoolExecutor(args.workers) as pool:
-        task = bar.add_task("demonstrations", total=len(plan))
 
-        def play(item: tuple[str, str, list[str]]) -> Trajectory | None:
-            difficulty, task_id, actions = item
-            envs = local.__dict__.setdefault("envs", {})
-            if difficulty not in envs:
-                envs[difficulty] = gym.make(args.env, split="train", difficulty=difficulty, max_turns=args.max_turns)
-                opened.append(envs[difficulty])
-            try:
-                demo = _play(envs[difficulty], task_id, actions)
-            except InfrastructureError as error:
-                _LOG.warning("no demonstration of %s: %s", task_id, error)
-                demo = None
-            bar.advance(task)
-            return demo
-
+    def play(item: tuple[str, str, list[str]]) -> Trajectory | None:
+        difficulty, task_id, actions = item
+        envs = local.__dict__.setdefault("envs", {})
+        if difficulty not in envs:
+            envs[difficulty] = gym.make(args.env, split="train", difficulty=difficulty, max_turns=args.max_turns)
+            opened.append(envs[difficulty])
         try:
-            played = list(pool.map(play, plan))
-        finally:
-            for env in opened:
-                env.close()
+            return _play(envs[difficulty], task_id, actions)
+        except InfrastructureError as error:
+            _LOG.warning("no demonstration of %s: %s", task_id, error)
+            return None
+
+    try:
+        with Progress(transient=True) as bar, ThreadPoolExecutor(args.workers) as pool:
+            played = list(bar.track(pool.map(play, plan), total=len(plan), description="demonstrations"))
+    finally:
+        for env in opened:
+            env.close()
     good = [demo for demo in played if demo is not None and demo.success]
     if len(good) < len(plan):
         _LOG.warning("%d of %d demonstrations did not succeed and are left out", len(plan) - len(good), len(plan))
