@@ -160,7 +160,7 @@ def demonstrations(args: Args) -> list[Trajectory]:
         difficulty, task_id, actions = item
         envs = local.__dict__.setdefault("envs", {})
         if difficulty not in envs:
-            envs[difficulty] = gym.make(args.env, split="train", difficulty=difficulty, max_turns=args.max_turns)
+            envs[difficulty] = gym.make(args.env, **_env_kwargs(args, difficulty))
             opened.append(envs[difficulty])
         try:
             return _play(envs[difficulty], task_id, actions)

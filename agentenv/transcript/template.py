@@ -41,7 +41,8 @@ class ChatTemplateFormat:
         self.tokenizer = tokenizer
         self._kwargs = dict(template_kwargs or {})
         self._specials = _special_tokens(tokenizer)
-        self._marker = re.compile("|".join(map(re.escape, sorted(self._specials.values(), key=len, reverse=True))))
+        names = sorted(self._specials.values(), key=len, reverse=True)
+        self._marker = re.compile("|".join(map(re.escape, names)) or r"(?!)")
         self._has_system = self._accepts_system()
         after = self._pieces("s", [("u", "a")], None, slot_actions=True)[-1]
         self._tail = self._glue_ids(str(after))

@@ -48,7 +48,7 @@ class Echoes(TaskSet):
 
 
 class EchoEnv(AgentEnv):
-    def __init__(self, split="train", difficulty=None, max_turns=4, broken=()):
+    def __init__(self, split="train", families=None, difficulty=None, max_turns=4, broken=()):
         tasks = Echoes()
         tasks.broken = broken
         super().__init__(tasks, split=split, max_turns=max_turns)
