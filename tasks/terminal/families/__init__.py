@@ -14,6 +14,7 @@ from agentenv.tasks.terminal.families import (
     permissions,
     renames,
     search_replace,
+    shell_scripts,
     text_processing,
 )
 from agentenv.tasks.terminal.scenario import Family
@@ -35,4 +36,5 @@ FAMILIES: tuple[Family, ...] = (
     json_files.FAMILY,
     disk_usage.FAMILY,
     diff_patch.FAMILY,
+    shell_scripts.FAMILY,
 )

@@ -10,7 +10,10 @@ import pytest
 from agentenv.tasks.terminal.scenario import DIFFICULTIES, Family
 from tests.tasks.terminal import family_suite as suite
 
-NAMES = ("json_files",)
+NAMES = (
+    "json_files",
+    "shell_scripts",
+)
 FAMILIES: list[Family] = [importlib.import_module(f"agentenv.tasks.terminal.families.{name}").FAMILY for name in NAMES]
 
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
