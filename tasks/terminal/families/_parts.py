@@ -91,12 +91,12 @@ def _with_one(parts: Sequence[Part], place: int, commands: tuple[str, ...]) -> t
 
 
 def _wording(draw: Draw, asks: Sequence[str], opening: str) -> str:
-    opening = f"{opening} " if opening else ""
     sentences = [ask[0].upper() + ask[1:] + "." for ask in asks]
     if len(sentences) == 1:
-        return opening + draw.one(("", "In /workspace: ", "Task: ")) + sentences[0]
+        return (f"{opening} " if opening else draw.one(("", "In /workspace: ", "Task: "))) + sentences[0]
     numbered = " ".join(f"{number}. {sentence}" for number, sentence in enumerate(sentences, start=1))
     listed = "\n".join(f"- {sentence}" for sentence in sentences)
+    opening = f"{opening} " if opening else ""
     return opening + draw.one((numbered, f"Do all of this:\n{listed}", " ".join(sentences)))
 
 

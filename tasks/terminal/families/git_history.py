@@ -1,0 +1,433 @@
+"""Ask a git history and change it forward: revert, restore, commit, discard, rename, tag. History is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agentenv.progress import StateView
+from agentenv.tasks.terminal.families import _checks as c
+from agentenv.tasks.terminal.families import _words
+from agentenv.tasks.terminal.families._draw import Draw, levels
+from agentenv.tasks.terminal.families._git_build import Repository
+from agentenv.tasks.terminal.families._git_read import GitView
+from agentenv.tasks.terminal.families._parts import Part, join
+from agentenv.tasks.terminal.scenario import Family, Scenario, StartFile
+
+__all__ = ["FAMILY"]
+
+_VERBS = ("add", "fix", "tune", "change", "check", "improve", "review", "adjust")
+
+
+@dataclass(frozen=True)
+class _World:
+    """A repository whose parts each have a file of their own, so that they can be done in any order."""
+
+    repo: str
+    files: tuple[StartFile, ...]
+    names: Mapping[str, str]  # what a file is for -> its name
+    old: Mapping[str, str]  # contents at the tag
+    new: Mapping[str, str]  # contents at the tip
+    pending: Mapping[str, str]  # uncommitted contents
+    subjects: Mapping[str, str]  # what a commit is for -> its subject
+    commits: Mapping[str, str]  # subject -> hash
+    authors: Mapping[str, str]  # subject -> author, oldest first
+    version: str
+    tagged: str  # subject of the tagged commit
+
+    @property
+    def tip(self) -> str:
+        return list(self.commits.values())[-1]
+
+    def kept(self, view: StateView) -> bool:
+        """The history that was there is still there."""
+        git = GitView(view, self.repo)
+        return self.tip in git.history(git.branch("main"))
+
+    def committed(self, path: str, content: str | None) -> c.Condition:
+        """`main` has this content at a path (None: has no such path), on top of the old history."""
+
+        def holds(view: StateView) -> bool:
+            git = GitView(view, self.repo)
+            found = git.files(git.branch("main")).get(path)
+            return found == (None if content is None else content.encode()) and self.kept(view)
+
+        return holds
+
+    def here(self, path: str, content: str) -> c.Condition:
+        """The working tree has this content at a path of the repository."""
+        return c.has_bytes(f"{self.repo}/{path}", content)
+
+    def untouched(self, view: StateView) -> bool:
+        """Whether all files that no part is about are as they were, in `main` and in the working tree."""
+        git = GitView(view, self.repo)
+        same = git.files(git.branch("main")).get(self.names["rest"]) == self.new["rest"].encode()
+        return same and self.here(self.names["rest"], self.new["rest"])(view)
+
+
+_ROLES = ("undone", "restored", "edited", "discarded", "renamed", "removed", "rest")
+
+
+def _world(draw: Draw) -> _World:
+    repo, version = draw.directory(), f"v{draw.number(0, 9)}.{draw.number(0, 9)}"
+    people, words = [draw.new(_words.USERS) for _ in range(3)], draw.words(8)
+    names = {role: draw.file(draw.one(("txt", "md", "cfg", "csv"))) for role in _ROLES}
+    old = {role: draw.body(2) for role in _ROLES}
+    new = {**old, **{role: draw.body(3) for role in ("undone", "restored", "edited")}}
+    repository = Repository(repo)
+    commits: dict[str, str] = {}
+    authors: dict[str, str] = {}
+    tree: dict[str, str] = {}
+
+    def commit(word: str, changes: Sequence[str], contents: Mapping[str, str]) -> str:
+        subject, author = f"{draw.one(_VERBS)} {word}", draw.one(people)
+        tree.update({names[role]: contents[role] for role in changes})
+        commits[subject] = repository.commit(tree, subject, author, list(commits.values())[-1:])
+        authors[subject] = author
+        return subject
+
+    first = draw.shuffled(_ROLES)
+    commit(words[0], first[:3], old)
+    commit(words[1], first[3:5], old)
+    tagged = commit(words[2], first[5:], old)
+    later = draw.shuffled(("undone", "restored", "edited"))
+    subjects = {role: commit(word, [role], new) for role, word in zip(later, words[3:], strict=False)}
+    repository.refs["refs/heads/main"] = list(commits.values())[-1]
+    repository.refs[f"refs/tags/{version}"] = commits[tagged]
+    pending = {role: draw.body(2) for role in ("edited", "discarded")}
+    files = repository.start_files({names[role]: text for role, text in pending.items()})
+    return _World(repo, files, names, old, new, pending, subjects, commits, authors, version, tagged)
+
+
+def _revert(draw: Draw, world: _World) -> Part:
+    repo, name, subject = world.repo, world.names["undone"], world.subjects["undone"]
+    other = next(known for known in list(world.subjects.values())[::-1] if known != subject)
+    text = world.old["undone"]
+    return Part(
+        ask=draw.one(
+            (
+                f'revert the commit "{subject}" with a new commit',
+                f'undo the commit "{subject}" by reverting it, in a new commit',
+            )
+        ),
+        files=(),
+        do=(f'git -C {repo} revert --no-edit ":/{subject}"',),
+        instead=(
+            f'cd {repo} && git show -R ":/{subject}" | git apply',
+            f"git commit -m 'undo {subject}' {name} && cd ..",
+        ),
+        wrong=(
+            (f'git -C {repo} revert --no-edit ":/{other}"',),
+            (f'git -C {repo} reset --hard ":/{subject}~1"',),
+            (f'git -C {repo} revert --no-commit ":/{subject}"',),
+        ),
+        goals=(
+            c.check("file reverted", world.here(name, text), world.kept),
+            c.check("revert committed", world.here(name, text), world.committed(name, text)),
+            c.check("only this reverted", world.committed(name, text), world.untouched),
+        ),
+        requires=("git",),
+    )
+
+
+def _restore(draw: Draw, world: _World) -> Part:
+    repo, name, text = world.repo, world.names["restored"], world.old["restored"]
+    return Part(
+        ask=draw.one(
+            (
+                f"bring {name} back to its content at tag {world.version} and commit it",
+                f"commit {name} with the content that it had at tag {world.version}",
+            )
+        ),
+        files=(),
+        do=(f"git -C {repo} checkout {world.version} -- {name}", f"git -C {repo} commit -m 'restore {name}'"),
+        instead=(f"cd {repo} && git show {world.version}:{name} > {name}", f"git commit -m old {name} && cd .."),
+        wrong=(
+            (f"git -C {repo} checkout {world.version}",),
+            (f"git -C {repo} reset --hard {world.version}",),
+            (f"git -C {repo} checkout {world.version} -- {name}",),
+        ),
+        goals=(
+            c.check("content restored", world.here(name, text), world.kept),
+            c.check("content committed", world.here(name, text), world.committed(name, text)),
+            c.check("only this restored", world.committed(name, text), world.untouched),
+        ),
+        requires=("git",),
+    )
+
+
+def _commit(draw: Draw, world: _World) -> Part:
+    repo, name, text, message = world.repo, world.names["edited"], world.pending["edited"], " ".join(draw.words(2))
+    other = world.names["discarded"]
+
+    def said(view: StateView) -> bool:
+        git = GitView(view, repo)
+        found = git.history(git.branch("main"))
+        return any(
+            entry.subject == message and git.files(sha).get(name) == text.encode() for sha, entry in found.items()
+        )
+
+    def alone(view: StateView) -> bool:
+        git = GitView(view, repo)
+        return all(
+            git.files(sha).get(other) != world.pending["discarded"].encode() for sha in git.history(git.branch("main"))
+        )
+
+    done = world.committed(name, text)
+    return Part(
+        ask=draw.one(
+            (
+                f'commit the pending change of {name}, and only that, with the message "{message}"',
+                f'commit only the modified file {name}; message: "{message}"',
+            )
+        ),
+        files=(),
+        do=(f"git -C {repo} commit -m '{message}' {name}",),
+        instead=(f"cd {repo} && git add {name}", f'git commit -q -m "{message}" && cd ..'),
+        wrong=(
+            (f"git -C {repo} commit -a -m '{message}'",),
+            (f"git -C {repo} commit -m '{message.split()[0]}' {name}",),
+            (f"git -C {repo} add {name}",),
+        ),
+        goals=(
+            c.check("change committed", done),
+            c.check("message", done, said),
+            c.check("nothing else committed", done, said, alone, world.untouched),
+        ),
+        requires=("git",),
+    )
+
+
+def _discard(draw: Draw, world: _World) -> Part:
+    repo, name, text = world.repo, world.names["discarded"], world.new["discarded"]
+    right = (world.here(name, text), world.committed(name, text))
+    return Part(
+        ask=draw.one(
+            (f"discard the uncommitted change of {name}", f"throw away the uncommitted change in the file {name}")
+        ),
+        files=(),
+        do=(f"git -C {repo} checkout -- {name}",),
+        instead=(f"cd {repo} && git show HEAD:{name} > {name} && cd ..",),
+        wrong=(
+            (f"git -C {repo} commit -m drop {name}",),
+            (f"rm {repo}/{name}",),
+            (f"git -C {repo} checkout -- .",),
+        ),
+        goals=(
+            c.check("change discarded", *right),
+            c.check("history as it was", *right, world.kept, world.untouched),
+            c.check("other change kept", *right, _edit_lives(world)),
+        ),
+        requires=("git",),
+    )
+
+
+def _edit_lives(world: _World) -> c.Condition:
+    """The pending edit is in the working tree, or was since committed."""
+    return world.here(world.names["edited"], world.pending["edited"])
+
+
+def _rename(draw: Draw, world: _World) -> Part:
+    repo, name, text = world.repo, world.names["renamed"], world.new["renamed"]
+    new = draw.file(name.rpartition(".")[2])
+    moved = (world.here(new, text), c.absent(f"{repo}/{name}"))
+    return Part(
+        ask=draw.one((f"rename {name} to {new} and commit", f"give {name} the name {new}, and commit that")),
+        files=(),
+        do=(f"git -C {repo} mv {name} {new}", f"git -C {repo} commit -m 'rename {name}'"),
+        instead=(f"cd {repo} && mv {name} {new} && git add {new}", f"git rm -q {name} && git commit -m move && cd .."),
+        wrong=(
+            (f"cp {repo}/{name} {repo}/{new}", f"git -C {repo} add {new}", f"git -C {repo} commit -m copy"),
+            (f"git -C {repo} mv {name} {new}",),
+        ),
+        goals=(
+            c.check("file renamed", *moved),
+            c.check("new name committed", *moved, world.committed(new, text)),
+            c.check("old name gone", *moved, world.committed(new, text), world.committed(name, None), world.untouched),
+        ),
+        requires=("git",),
+    )
+
+
+def _remove(draw: Draw, world: _World) -> Part:
+    repo, name = world.repo, world.names["removed"]
+    gone = c.absent(f"{repo}/{name}")
+    return Part(
+        ask=draw.one((f"remove {name} and commit that", f"delete the tracked file {name} in a commit")),
+        files=(),
+        do=(f"git -C {repo} rm {name}", f"git -C {repo} commit -m 'remove {name}'"),
+        instead=(f"rm {repo}/{name}", f"git -C {repo} commit -m gone {name}"),
+        wrong=((f"rm {repo}/{name}",), (f"git -C {repo} rm --cached {name}",), (f"git -C {repo} rm {name}",)),
+        goals=(
+            c.check("file removed", gone, world.kept, world.untouched),
+            c.check("removal committed", gone, world.committed(name, None), world.untouched),
+            c.check("removed in a new commit", gone, world.committed(name, None), world.kept),
+        ),
+        requires=("git",),
+    )
+
+
+def _tag(draw: Draw, world: _World) -> Part:
+    repo, subject, tag = world.repo, draw.one(list(world.commits)[:2]), f"{draw.word()}-{draw.number(1, 9)}"
+
+    def right(view: StateView) -> bool:
+        return GitView(view, repo).tag(tag).commit == world.commits[subject]
+
+    def there(view: StateView) -> bool:
+        return GitView(view, repo).has(f"refs/tags/{tag}")
+
+    return Part(
+        ask=draw.one((f'tag the commit "{subject}" as {tag}', f'put the tag {tag} on the commit "{subject}"')),
+        files=(),
+        do=(f'git -C {repo} tag {tag} ":/{subject}"',),
+        instead=(f"git -C {repo} tag -a -m note {tag} $(git -C {repo} log --format=%H --grep='{subject}')",),
+        wrong=((f"git -C {repo} tag {tag}",), (f'git -C {repo} branch {tag} ":/{subject}"',)),
+        goals=(
+            c.check("tag made", there),
+            c.check("tag on the commit", right),
+            c.check("history kept", right, world.kept, world.untouched),
+        ),
+        requires=("git",),
+    )
+
+
+def _query(
+    draw: Draw, world: _World, what: Sequence[str], answer: str, do: str, instead: str, wrong: Sequence[str]
+) -> Part:
+    """Writes an answer of the history to a file outside of the repository."""
+    name = draw.file("txt")
+    out, right = f"/workspace/{name}", c.has_lines(name, answer.split("\n"))
+    return Part(
+        ask=draw.one((f"write {draw.one(what)} to {out}", f"in {out} put {draw.one(what)}")),
+        files=(),
+        do=(f"{do} > {out}",),
+        instead=(f"cd {world.repo}", f"{instead} > ../{name}", "cd .."),
+        wrong=tuple((f"{command} > {out}",) for command in wrong),
+        goals=(
+            c.check(f"{name} written", c.is_file(name)),
+            c.check(f"{name} right", right),
+            c.check(f"{name} from kept history", right, world.kept, world.untouched),
+        ),
+        requires=("git",),
+    )
+
+
+def _author(draw: Draw, world: _World) -> Part:
+    subject, git = draw.one(list(world.commits)[:3]), f"git -C {world.repo}"
+    who = world.authors[subject]
+    return _query(
+        draw,
+        world,
+        (f'the author name of the commit "{subject}"',),
+        who,
+        f'{git} log -1 --format=%an ":/{subject}"',
+        f"git log --format='%s/%an' | grep '^{subject}/' | cut -d/ -f2",
+        (f'{git} log -1 --format=%ae ":/{subject}"', f'{git} log --format=%an ":/{subject}~1"'),
+    )
+
+
+def _hash(draw: Draw, world: _World) -> Part:
+    subject, git = draw.one(list(world.commits)[:3]), f"git -C {world.repo}"
+    return _query(
+        draw,
+        world,
+        (f'the full hash of the commit "{subject}"',),
+        world.commits[subject],
+        f'{git} rev-parse ":/{subject}"',
+        f"git log --format='%H %s' | grep ' {subject}$' | cut -c 1-40",
+        (f"{git} rev-parse HEAD", f'{git} rev-parse --short ":/{subject}"'),
+    )
+
+
+def _count(draw: Draw, world: _World) -> Part:
+    who, git = draw.one(sorted(set(world.authors.values()))), f"git -C {world.repo}"
+    count = sum(author == who for author in world.authors.values())
+    return _query(
+        draw,
+        world,
+        (f"the number of commits by {who}", f"how many commits {who} has made (a number)"),
+        str(count),
+        f"{git} log --author={who} --oneline | wc -l",
+        f"git log --format=%an | grep -c '^{who}$'",
+        (f"{git} log --oneline | wc -l", f"{git} log --author={who} --format=%s"),
+    )
+
+
+def _old_content(draw: Draw, world: _World) -> Part:
+    role, git = draw.one(("restored", "undone", "edited")), f"git -C {world.repo}"
+    name, version = world.names[role], world.version
+    return _query(
+        draw,
+        world,
+        (f"the content of {name} at tag {version}", f"what {name} held at tag {version}"),
+        world.old[role].removesuffix("\n"),
+        f"{git} show {version}:{name}",
+        f"git cat-file blob {version}:{name}",
+        (f"{git} show {version} -- {name}", f"cat {world.repo}/{world.names['rest']}"),
+    )
+
+
+def _tagged_subject(draw: Draw, world: _World) -> Part:
+    git, version = f"git -C {world.repo}", world.version
+    return _query(
+        draw,
+        world,
+        (f"the subject of the commit that tag {version} names", f"the message of the commit tagged {version}"),
+        world.tagged,
+        f"{git} log -1 --format=%s {version}",
+        f"git show -s --format=%B {version} | head -n 1",
+        (f"{git} log -1 --format=%s", f"{git} log --format=%s {version}"),
+    )
+
+
+def _touched(draw: Draw, world: _World) -> Part:
+    role, git = draw.one(("restored", "undone", "edited")), f"git -C {world.repo}"
+    subject = world.subjects[role]
+    return _query(
+        draw,
+        world,
+        (f'the name of the file that the commit "{subject}" changed',),
+        world.names[role],
+        f'{git} log -1 --grep="^{subject}$" --name-only --format=',
+        f'git diff-tree --no-commit-id --name-only -r $(git log -1 --grep="^{subject}$" --format=%H)',
+        (f'{git} log -1 --grep="^{subject}$" --name-only', f"ls {world.repo}"),
+    )
+
+
+_Kind = Callable[[Draw, _World], Part]
+_CHANGES: tuple[_Kind, ...] = (_revert, _restore, _commit, _rename, _remove, _tag)
+_QUERIES: tuple[_Kind, ...] = (_author, _hash, _count, _old_content, _tagged_subject, _touched)
+
+
+def _scenario(draw: Draw, kinds: Sequence[_Kind], most_goals: int) -> Scenario:
+    """Joins parts of one world. `most_goals` of each are kept, the strictest: later ones imply those before.
+
+    The last mistake of a part may leave its change staged; beside other parts, their commits would put it right.
+    """
+    world = _world(draw)
+    parts = [kind(draw, world) for kind in kinds]
+    if len(parts) > 1:
+        parts = [replace(part, wrong=part.wrong[:-1]) for part in parts]
+    parts = [replace(part, goals=part.goals[-most_goals:]) for part in parts]
+    parts[0] = replace(parts[0], files=world.files)
+    return join(draw, parts, f"In the git repository {world.repo}:")
+
+
+def _easy(draw: Draw) -> Scenario:
+    return _scenario(draw, [draw.one((*_CHANGES, _discard, *_QUERIES))], 3)
+
+
+def _medium(draw: Draw) -> Scenario:
+    return _scenario(draw, draw.shuffled([draw.one((*_CHANGES, _discard)), *draw.some(_QUERIES, draw.number(1, 2))]), 2)
+
+
+def _hard(draw: Draw) -> Scenario:
+    kinds = [*draw.some(_CHANGES, draw.number(2, 3)), *draw.some(_QUERIES, draw.number(2, 2))]
+    return _scenario(draw, draw.shuffled(kinds), 2)
+
+
+FAMILY = Family(
+    "git_history",
+    levels(_easy, _medium, _hard),
+    "ask a git history; revert, restore, commit, discard, rename and tag",
+)
