@@ -86,6 +86,12 @@ def test_batches_are_tuples_of_members() -> None:
     assert concatenate(space, ["a", "b"], create_empty_array(space, 2)) == ("a", "b")
 
 
+def test_sampling_a_batch_does_not_advance_the_single_space() -> None:
+    space, alone = UnicodeText(seed=1), UnicodeText(seed=1)
+    batch_space(space, 3).sample()
+    assert [space.sample() for _ in range(9)] == [alone.sample() for _ in range(9)]
+
+
 def test_equality_and_limits() -> None:
     assert UnicodeText(5) == UnicodeText(5) != UnicodeText(6)
     with pytest.raises(ConfigurationError):

@@ -130,6 +130,17 @@ def test_statistics_and_autoreset_are_kept() -> None:
         assert forked.step("ignored")[4]["turn"] == 0, "the step after the end resets"
 
 
+def test_a_kept_state_does_not_change_with_the_live_one() -> None:
+    env = RecordEpisodeStatistics(gym.make(ENV_ID))
+    env.reset(seed=0, options=TASK)
+    kept = agentenv.snapshot(env)
+    for _ in range(2):
+        env.step("submit")
+        assert list(env.length_queue) == [1]
+        agentenv.restore(env, kept)
+        assert list(env.length_queue) == []
+
+
 def test_a_transforming_wrapper_of_gymnasium_is_forked_with_its_function() -> None:
     env = GymTransformReward(gym.make(ENV_ID), lambda reward: 100 + reward)
     env.reset(seed=0)

@@ -89,6 +89,34 @@ def test_a_line_that_is_no_trajectory_is_named(tmp_path: Path, line: str) -> Non
         list(read_trajectories(path))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"schema": 1', '"schema": 2', "schema 2"),
+        ('"reward": 0.0', '"reward": NaN', "NaN"),
+        ('"reward": 0.0', '"reward": -Infinity', "-Infinity"),
+        ('"reward": 0.0', '"reward": 1e999', "1e999"),
+        ('"reward": 0.0, ', "", r"Turn lacks the keys \['reward'\]"),
+        ('"reward"', '"rewards": 1, "reward"', r"Turn has unknown keys \['rewards'\]"),
+        ('"group_id": "", ', "", r"Trajectory lacks the keys \['group_id'\]"),
+        ('"group_id"', '"group": 1, "group_id"', r"Trajectory has unknown keys \['group'\]"),
+    ],
+)
+def test_one_fault_in_a_line_is_told(tmp_path: Path, old: str, new: str, told: str) -> None:
+    line = json.dumps(Trajectory("t", [Turn("o", "a")]).to_json())
+    assert line.count(old) == 1
+    path = tmp_path / "t.jsonl"
+    path.write_text(line.replace(old, new))
+    with pytest.raises(TrajectoryFormatError, match=rf"t\.jsonl:1: .*{told}"):
+        list(read_trajectories(path))
+
+
+@pytest.mark.parametrize("value", [{1, 2}, object(), b"bytes"])
+def test_a_value_that_json_does_not_have_is_refused(tmp_path: Path, value: object) -> None:
+    with pytest.raises(TrajectoryFormatError, match="task 't'"):
+        write_trajectories(tmp_path / "t.jsonl", [Trajectory("t", meta={"value": value})])
+
+
 def test_another_suffix_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="csv"):
         write_trajectories(tmp_path / "t.csv", [])

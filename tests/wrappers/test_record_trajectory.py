@@ -125,6 +125,7 @@ def test_a_restored_episode_is_recorded_from_where_it_was_kept(path: Path) -> No
     env.reset(seed=0, options=TASK)
     env.step("set a 1")
     kept = agentenv.snapshot(env)
+    env.step("say never recorded")
     for last in ("say one", "say two"):
         agentenv.restore(env, kept)
         play_out(env, [last, "submit"])
