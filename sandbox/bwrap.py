@@ -40,6 +40,8 @@ CLEAN_ENV: Mapping[str, str] = {
     "TERM": "dumb",
     "PAGER": "cat",
     "GIT_PAGER": "cat",
+    "GIT_AUTHOR_DATE": "2025-01-01T00:00:00Z",  # commit ids are shown and hashed: they must not tell the time
+    "GIT_COMMITTER_DATE": "2025-01-01T00:00:00Z",
     "EDITOR": "false",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
