@@ -4,6 +4,7 @@ from agentenv.tasks.terminal.families import (
     archives,
     checksums,
     config_files,
+    cron_scripts,
     csv_tables,
     diff_patch,
     disk_usage,
@@ -43,4 +44,5 @@ FAMILIES: tuple[Family, ...] = (
     disk_usage.FAMILY,
     diff_patch.FAMILY,
     shell_scripts.FAMILY,
+    cron_scripts.FAMILY,
 )

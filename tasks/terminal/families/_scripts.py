@@ -16,9 +16,9 @@ from agentenv.progress import StateView
 from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families._parts import Part, file
 
-__all__ = ["Case", "Outcome", "does", "is_runnable", "prepare", "run_case", "unpacked", "written_script"]
+__all__ = ["Case", "Outcome", "does", "is_runnable", "prepare", "run_cases", "unpacked", "written_script"]
 
-_SECONDS = 5
+_SECONDS = 4
 _REPORT = r"""
 printf 'exit %s\nout ' "$code"; /usr/bin/head -c 65536 "$d.out" | /usr/bin/base64 -w 0; echo
 /usr/bin/find . -mindepth 1 '(' -type f -size -65k -o -type d ')' -printf '%y %P\0' | /usr/bin/head -z -n 60 |
@@ -86,24 +86,30 @@ def prepare(files: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
-def run_case(view: StateView, command: str, case: Case, before: str = ":") -> Outcome:
-    """Runs a command (shell words) on a case, after the bash lines `before`.
+def run_cases(view: StateView, command: str, cases: Sequence[Case], before: str = ":") -> list[Outcome]:
+    """Runs a command (shell words) on cases, one after the other in one fork, each after the bash lines `before`.
 
     Raises:
-        NotInStateError: If it does not end in time, or its outcome cannot be read.
+        NotInStateError: If it does not end in time, or an outcome cannot be read.
     """
+    done = view.run("\n".join(f"echo case\n{_script(command, case, before)}" for case in cases))
+    if done.timed_out:
+        raise NotInStateError(f"{command} did not end")
+    reports = done.stdout.split("case\n")[1:]
+    if len(reports) != len(cases):
+        raise NotInStateError(f"{command} left no outcome")
+    return [_outcome(report) for report in reports]
+
+
+def _script(command: str, case: Case, before: str) -> str:
     arguments = " ".join(shlex.quote(argument) for argument in case.args)
     # Through bash, since a script need not name its interpreter.
     started = f'/bin/bash -c \'"$0" "$@"\' {command} {arguments}'
-    script = (
+    return (
         f'd=$(/usr/bin/mktemp -d) && cd "$d" || exit 9\n{before}\n{prepare(case.files)}\n'
         f'(ulimit -f 1024; exec /usr/bin/timeout -k 1 {_SECONDS} {started}) < /dev/null > "$d.out" 2> /dev/null\n'
         f"code=$?\n{_REPORT}"
     )
-    done = view.run(script)
-    if done.timed_out:
-        raise NotInStateError(f"{command} did not end")
-    return _outcome(done.stdout)
 
 
 def unpacked(data: str) -> bytes:
@@ -146,8 +152,10 @@ def does(path: str, *cases: Case) -> c.Condition:
     command = f"/workspace/{path}"
 
     def holds(view: StateView) -> bool:
-        written = c.is_file(path)(view) and view.stat(path).size > 0
-        return written and all(run_case(view, command, case, f"/bin/chmod u+rx {command}").fits(case) for case in cases)
+        if not (c.is_file(path)(view) and view.stat(path).size > 0):
+            return False
+        outcomes = run_cases(view, command, cases, f"/bin/chmod u+rx {command}")
+        return all(outcome.fits(case) for outcome, case in zip(outcomes, cases, strict=True))
 
     return holds
 

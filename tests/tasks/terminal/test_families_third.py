@@ -13,6 +13,7 @@ from tests.tasks.terminal import family_suite as suite
 NAMES = (
     "json_files",
     "shell_scripts",
+    "cron_scripts",
 )
 FAMILIES: list[Family] = [importlib.import_module(f"agentenv.tasks.terminal.families.{name}").FAMILY for name in NAMES]
 
