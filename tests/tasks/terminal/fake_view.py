@@ -109,7 +109,7 @@ class FakeBox:
     def run(self, script: str, timeout_s: float = 10.0) -> RunResult:
         with tempfile.TemporaryDirectory() as copy:
             subprocess.run(["cp", "-a", str(self.root), f"{copy}/root"], check=True)
-            return FakeBox((Path(copy) / "root").resolve()).bash(script, timeout_s=timeout_s)
+            return FakeBox((Path(copy) / "root").resolve()).bash(self._out(script), timeout_s=timeout_s)
 
     def _checked(self, path: str) -> Path:
         if not os.path.lexists(self._host(path)):
