@@ -8,8 +8,10 @@ and strict refusal of use after the end.
 from __future__ import annotations
 
 import abc
+import contextlib
 import copy
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -92,6 +94,8 @@ class _Episode:
     over: bool = False
     progress: Progress | None = None
     state_hash: str = ""
+    # What the checks saw when they gave `progress`.
+    seen: str = ""
 
 
 class AgentEnv(gym.Env[str, str], abc.ABC):
@@ -174,6 +178,15 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
     def hash_state(self) -> str:
         """Equal states give equal hashes."""
 
+    def hashes(self) -> tuple[str, str]:
+        """`hash_state()`, and a key that differs whenever anything that a check can see does (times, scratch files)."""
+        state_hash = self.hash_state()
+        return state_hash, state_hash
+
+    def held(self) -> AbstractContextManager[None]:
+        """Holds still whatever lives in the state while it is hashed and verified: all checks see one state."""
+        return contextlib.nullcontext()
+
     def on_restore(self, task: Task) -> None:
         """Called after `load`, with the restored episode's task: fetch here what is never part of a snapshot."""
 
@@ -241,7 +254,8 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
     def verify(self) -> Progress:
         """Re-runs the acceptance checks on the current state: read-only, repeatable, invisible to the agent."""
         self._live_episode("verify")
-        return verify_checks(self.checks(), self.view())
+        with self.held():
+            return verify_checks(self.checks(), self.view())
 
     def render(self) -> str | None:
         """The last observation and the checks as text (with `render_mode="ansi"`)."""
@@ -363,10 +377,11 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
 
     def _verify_if_changed(self) -> Progress:
         episode = self._live_episode("verify")
-        state_hash = self.hash_state()
-        if episode.progress is None or state_hash != episode.state_hash:
-            episode.progress = verify_checks(self.checks(), self.view())
-            episode.state_hash = state_hash
+        with self.held():
+            state_hash, seen = self.hashes()
+            if episode.progress is None or seen != episode.seen:
+                episode.progress = verify_checks(self.checks(), self.view())
+            episode.state_hash, episode.seen = state_hash, seen
         return episode.progress
 
     def _info(self, *, valid: bool, stop_reason: str, outcome: float, success: bool) -> dict[str, Any]:

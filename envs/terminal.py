@@ -9,6 +9,7 @@ import base64
 import shutil
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +27,9 @@ __all__ = ["TerminalEnv"]
 
 _SUBMIT = "submit"
 _SANDBOX_PATH = "/usr/local/bin:/usr/bin:/bin"
+_OBSERVATION_BYTES = 1 << 18
+# Working directory, notes and exit code, beside the output.
+_AROUND_OUTPUT_BYTES = 1 << 14
 _CACHED_STARTS = 32
 _LARGE_START_FILES = 64
 
@@ -112,10 +116,13 @@ class TerminalEnv(AgentEnv, RecordConstructorArgs):
         )
         if sandbox != "local":
             raise ConfigurationError(f"sandbox={sandbox!r} is not a known backend; known: 'local'")
-        if not command_timeout_s > 0:
-            raise ConfigurationError(f"command_timeout_s must be positive, got {command_timeout_s}")
+        limits = {"command_timeout_s": command_timeout_s, "output_bytes": output_bytes, "memory_bytes": memory_bytes}
+        for name, value in limits.items():
+            if not value > 0:
+                raise ConfigurationError(f"{name} must be positive, got {value}")
         task_set = load(tasks, families=families, difficulty=difficulty)
-        super().__init__(task_set, split=split, max_turns=max_turns, render_mode=render_mode)
+        max_bytes = max(_OBSERVATION_BYTES, output_bytes + _AROUND_OUTPUT_BYTES)
+        super().__init__(task_set, split=split, max_turns=max_turns, render_mode=render_mode, max_bytes=max_bytes)
         self._limits = Limits(wall_s=command_timeout_s, output_bytes=output_bytes, memory_bytes=memory_bytes)
         self._box: LocalSandbox | None = None
         self._checks: tuple[Check, ...] = ()
@@ -139,7 +146,7 @@ class TerminalEnv(AgentEnv, RecordConstructorArgs):
         else:
             self._build_start(task)
         self._checks = self.task_set.grader(task.id).checks
-        return f"{task.instruction}\n{self.sandbox.session().cwd}$"
+        return f"{task.instruction}\n{_prompt(self.sandbox.session().cwd)}"
 
     def act(self, action: str) -> Reply:
         """Runs the action, or submits."""
@@ -150,7 +157,7 @@ class TerminalEnv(AgentEnv, RecordConstructorArgs):
             fault = "it is empty" if not command else "it holds a NUL byte"
             return Reply(
                 f"Invalid action: {fault}. Valid: shell text, or the single word submit.\n"
-                f"{self.sandbox.session().cwd}$",
+                f"{_prompt(self.sandbox.session().cwd)}",
                 valid=False,
             )
         return Reply(_observation(self.sandbox.session().run(action)))
@@ -181,6 +188,14 @@ class TerminalEnv(AgentEnv, RecordConstructorArgs):
         """Covers paths, bytes, modes, links, working directory and exported variables."""
         return self.sandbox.state_hash()
 
+    def hashes(self) -> tuple[str, str]:
+        """The state's hash; and a key of what checks can see besides: /tmp, modification times."""
+        return self.sandbox.hashes()
+
+    def held(self) -> AbstractContextManager[None]:
+        """Background jobs stand still, so that none can show each check what it wants to see."""
+        return self.sandbox.held()
+
     def release(self) -> None:
         """Ends the sandbox and drops the cached start states."""
         self._replace_sandbox(None)
@@ -199,9 +214,11 @@ class TerminalEnv(AgentEnv, RecordConstructorArgs):
                 tail = (done.stderr or done.stdout).decode("utf-8", "replace")[-500:]
                 raise InfrastructureError(f"the setup of task {task.id!r} ended with {done.exit_code}: {tail}")
         if setup or len(files) > _LARGE_START_FILES:
-            self._starts[task.id] = self._box.snapshot()
+            kept = self._starts[task.id] = self._box.snapshot()
             if len(self._starts) > _CACHED_STARTS:
                 self._starts.popitem(last=False)[1].close()
+            # The first episode starts from the copy too: directories must list in the same order every time.
+            self._replace_sandbox(kept)
 
     def _replace_sandbox(self, snapshot: SandboxSnapshot | None) -> None:
         old, self._box = self._box, None
@@ -218,8 +235,13 @@ def _observation(reply: SessionReply) -> str:
         parts.append(f"[exit code {reply.exit_code}]")
     if reply.note:
         parts.append(f"[{reply.note}]")
-    parts.append(f"{reply.cwd}$")
+    parts.append(_prompt(reply.cwd))
     return "\n".join(parts)
+
+
+def _prompt(cwd: str) -> str:
+    # A directory may be named anything; as `ls` does, what is no printable character shows as "?".
+    return "".join(character if character.isprintable() else "?" for character in cwd) + "$"
 
 
 def _file_entry(entry: Mapping[str, Any]) -> FileEntry:
@@ -235,6 +257,6 @@ def _require_programs(task: Task) -> None:
     missing = [name for name in task.data.get("requires", ()) if shutil.which(name, path=_SANDBOX_PATH) is None]
     if missing:
         raise InfrastructureError(
-            f"task {task.id!r} needs {', '.join(missing)}, absent from {_SANDBOX_PATH}: install it, or leave the family "
-            f"{task.data.get('family', '')!r} out with families=[...]"
+            f"task {task.id!r} needs {', '.join(missing)}, absent from {_SANDBOX_PATH}: install it, or leave the "
+            f"family {task.data.get('family', '')!r} out with families=[...]"
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from agentenv.progress import FileStat, RunResult
@@ -178,6 +179,14 @@ class Sandbox(abc.ABC):
     @abc.abstractmethod
     def state_hash(self) -> str:
         """A hash of paths, bytes, modes, links, working directory and exported variables; mtimes do not count."""
+
+    @abc.abstractmethod
+    def hashes(self) -> tuple[str, str]:
+        """`state_hash()`, and a key of all that a check can see: /tmp and modification times too."""
+
+    @abc.abstractmethod
+    def held(self) -> AbstractContextManager[None]:
+        """While it is open, no process inside runs: what is read in it is one state."""
 
     @abc.abstractmethod
     def close(self) -> None:

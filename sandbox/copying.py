@@ -1,8 +1,8 @@
 """Copies an agent's directory trees on the host. Invariant: nothing is followed or opened but regular files.
 
 Kept: bytes (holes stay holes), modes, modification times, links as they are, hard links among the copied files, FIFOs,
-user extended attributes. Left out: sockets, devices, directories
-nested deeper than `MAX_DEPTH`. An overlay's whiteouts are kept.
+the names of sockets, user extended attributes. Left out: devices, directories nested deeper than `MAX_DEPTH`. An
+overlay's whiteouts are kept. Entries are made in the order of their names, so that copies list alike.
 """
 
 from __future__ import annotations
@@ -65,8 +65,7 @@ def copy_tree(source: Path, target: Path, owner: int | None = None, seen: Copied
 
 
 def _copy_folder(source: int, target: int, root: int, prefix: bytes, owner: int | None, counts: Copied) -> None:
-    for text in os.listdir(source):
-        name = os.fsencode(text)
+    for name in sorted(os.fsencode(text) for text in os.listdir(source)):
         try:
             found = os.stat(name, dir_fd=source, follow_symlinks=False)
         except FileNotFoundError:
@@ -104,8 +103,8 @@ def _copy_folder(source: int, target: int, root: int, prefix: bytes, owner: int 
         elif kind == stat.S_IFLNK:
             os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
             _settle_by_name(name, target, found, owner)
-        elif kind == stat.S_IFIFO:
-            os.mkfifo(name, 0o600, dir_fd=target)
+        elif kind in (stat.S_IFIFO, stat.S_IFSOCK):
+            os.mknod(name, kind | 0o600, dir_fd=target)
             os.chmod(name, stat.S_IMODE(found.st_mode), dir_fd=target)
             _settle_by_name(name, target, found, owner)
         elif is_whiteout(found):

@@ -20,7 +20,7 @@ from agentenv.errors import NotInStateError, UnsafePathError
 from agentenv.progress import FileStat
 from agentenv.sandbox.base import WORKSPACE
 
-__all__ = ["MAX_DEPTH", "Layers", "Tree", "is_opaque", "is_whiteout", "open_locked"]
+__all__ = ["MAX_DEPTH", "Layers", "Tree", "is_opaque", "is_whiteout", "make_searchable", "open_locked"]
 
 _MAX_LINKS = 40
 # Deeper directories are neither copied nor hashed: every level costs descriptors on the host.
@@ -268,7 +268,10 @@ def _components(path: bytes) -> list[bytes]:
 def open_locked(name: bytes, folder: int | None, flags: int, found: os.stat_result) -> int:
     """Opens an entry; one that its owner locked (mode 000) is unlocked for a moment. Root needs no such thing."""
     try:
-        return os.open(name, flags, dir_fd=folder)
+        opened = os.open(name, flags, dir_fd=folder)
+        if stat.S_ISDIR(found.st_mode):
+            make_searchable(opened)
+        return opened
     except PermissionError:
         handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         try:
@@ -282,6 +285,13 @@ def open_locked(name: bytes, folder: int | None, flags: int, found: os.stat_resu
                     os.chmod(place, stat.S_IMODE(found.st_mode))
         finally:
             os.close(handle)
+
+
+def make_searchable(folder_fd: int) -> None:
+    """Lets a directory that its owner may list, but not enter, be walked; the caller restores its mode."""
+    mode = stat.S_IMODE(os.fstat(folder_fd).st_mode)
+    if not mode & 0o100 and os.geteuid() != 0:
+        os.fchmod(folder_fd, mode | 0o700)
 
 
 def _reopen(path_fd: int, flags: int) -> int:

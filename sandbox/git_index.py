@@ -6,7 +6,7 @@ work trees therefore have different index bytes; a state hash over them would te
 
 from __future__ import annotations
 
-__all__ = ["canonical_index", "is_index"]
+__all__ = ["canonical_index"]
 
 _HEADER = 12
 _STAT = 24  # ctime, mtime, device, inode: 6 words, before the mode
@@ -16,15 +16,6 @@ _HASH = 20
 _FIXED = _STAT + _MODE + _OWNER_AND_SIZE + _HASH + 2
 _EXTENDED = 0x4000
 _CACHES = (b"TREE", b"UNTR", b"FSMN", b"EOIE", b"IEOT")
-
-
-def is_index(path: bytes) -> bool:
-    """Whether a path names an index.
-
-    >>> is_index(b"workspace/app/.git/index"), is_index(b"workspace/index")
-    (True, False)
-    """
-    return path.endswith(b"/.git/index") or path == b".git/index"
 
 
 def canonical_index(content: bytes) -> bytes | None:

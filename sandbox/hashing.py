@@ -1,7 +1,9 @@
 """Hashes a sandbox's files. Invariant: equal trees have equal hashes, whatever layers and order they were made in.
 
-The hash of a tree is a sum (modulo 2**256) of one SHA-256 per entry, so that a tree over a read-only base costs only
-what was changed: entries of the base that are hidden are subtracted, entries of the upper layer added.
+The hash of a tree is a sum (modulo 2**256) of one SHA-256 per entry, and one per group of hard links, so that a tree
+over a read-only base costs only what was changed: entries of the base that are hidden are subtracted, entries of the
+upper layer added. Modification times are summed apart: they do not tell states from each other, but a check can see
+them.
 """
 
 from __future__ import annotations
@@ -12,12 +14,13 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from agentenv.sandbox.files import MAX_DEPTH, is_opaque, is_whiteout
+from agentenv.sandbox.files import MAX_DEPTH, is_opaque, is_whiteout, make_searchable
 
-__all__ = ["FileHashes", "TreeIndex", "hash_layers", "index_tree"]
+__all__ = ["FileHashes", "Sums", "TreeIndex", "hash_layers", "index_tree"]
 
 _MODULUS = 1 << 256
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -27,16 +30,21 @@ _KEPT_HASHES = 200_000
 
 
 class FileHashes:
-    """Content hashes by (device, inode, change time, size), so that an unchanged file is read once."""
+    """Content hashes by (device, inode, change time, size), so that an unchanged file is read once.
+
+    Attributes:
+        trusting: Whether the change time is believed. A process that has a file mapped writes to it without a sign.
+    """
 
     def __init__(self) -> None:
+        self.trusting = True
         self._known: dict[tuple[int, int, int, int], bytes] = {}
 
     def of(self, name: bytes, folder: int, found: os.stat_result) -> bytes:
         """The hash of a regular file's bytes."""
         key = (found.st_dev, found.st_ino, found.st_ctime_ns, found.st_size)
         known = self._known.get(key)
-        if known is not None:
+        if known is not None and self.trusting:
             return known
         digest = _hash_file(name, folder, found)
         # A file changed a moment ago may change again within the same tick of its change time.
@@ -69,7 +77,11 @@ def _hash_file(name: bytes, folder: int, found: os.stat_result) -> bytes:
         if not stat.S_ISREG(os.fstat(file_fd).st_mode):
             return b"not regular"
         if size <= _BLOCK:
-            digest.update(os.pread(file_fd, _BLOCK, 0))
+            content = os.pread(file_fd, _BLOCK, 0)
+            index = canonical_index(content) if name == b"index" else None
+            if index is not None:
+                return hashlib.sha256(b"git index\0" + index).digest()
+            digest.update(content)
         else:
             for number in _data_blocks(file_fd, size):
                 block = os.pread(file_fd, _BLOCK, number * _BLOCK)
@@ -98,10 +110,42 @@ def _data_blocks(file_fd: int, size: int) -> Iterator[int]:
             number += 1
 
 
-def _entry(path: bytes, found: os.stat_result, content: bytes) -> int:
-    kind, mode = stat.S_IFMT(found.st_mode), stat.S_IMODE(found.st_mode)
-    line = b"%d\0%s\0%o\0%o\0%s" % (len(path), path, kind, mode, content)
+@dataclass(frozen=True)
+class Sums:
+    """The sums over a tree: what the state is, and when each entry was modified."""
+
+    state: int = 0
+    times: int = 0
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums((self.state + other.state) % _MODULUS, (self.times + other.times) % _MODULUS)
+
+    def __sub__(self, other: Sums) -> Sums:
+        return Sums((self.state - other.state) % _MODULUS, (self.times - other.times) % _MODULUS)
+
+
+_NOTHING = Sums()
+
+
+def _number(line: bytes) -> int:
     return int.from_bytes(hashlib.sha256(line).digest(), "big")
+
+
+def _entry(path: bytes, found: os.stat_result, content: bytes) -> Sums:
+    kind, mode = stat.S_IFMT(found.st_mode), stat.S_IMODE(found.st_mode)
+    state = _number(b"%d\0%s\0%o\0%o\0%s" % (len(path), path, kind, mode, content))
+    return Sums(state, _number(b"%d\0%s\0%d" % (len(path), path, found.st_mtime_ns)))
+
+
+def _top_entry(found: os.stat_result) -> Sums:
+    # Only its mode: a mount point's own times change with every temporary file.
+    return Sums(_number(b"top\0%o" % stat.S_IMODE(found.st_mode)))
+
+
+def _linked(names: Iterable[bytes]) -> Sums:
+    """What a group of hard links adds; a file of one name adds nothing."""
+    group = sorted(names)
+    return Sums(_number(b"links\0" + b"\0".join(group))) if len(group) > 1 else _NOTHING
 
 
 def _content(name: bytes, folder: int, found: os.stat_result, hashes: FileHashes) -> bytes:
@@ -114,7 +158,9 @@ def _content(name: bytes, folder: int, found: os.stat_result, hashes: FileHashes
 
 def _open_folder(name: bytes | Path, folder: int | None) -> int:
     try:
-        return os.open(name, _FOLDER, dir_fd=folder)
+        opened = os.open(name, _FOLDER, dir_fd=folder)
+        make_searchable(opened)
+        return opened
     except PermissionError:
         handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         try:
@@ -124,111 +170,110 @@ def _open_folder(name: bytes | Path, folder: int | None) -> int:
             os.close(handle)
 
 
-@contextlib.contextmanager
-def _opened_top(top: Path) -> Iterator[int]:
-    """A mount point's own directory, which the agent may have locked."""
-    mode = stat.S_IMODE(os.lstat(top).st_mode)
-    top_fd = _open_folder(top, None)
-    try:
-        yield top_fd
-    finally:
-        if mode & 0o500 != 0o500:
-            os.chmod(top_fd, mode)
-        os.close(top_fd)
-
-
 class TreeIndex:
-    """The entries of a read-only base: their sum, and what lies at and below each path."""
+    """The entries of a read-only base: their sum, what lies at and below each path, and which names are one file."""
 
-    def __init__(self, entries: dict[bytes, int]) -> None:
+    def __init__(self, entries: dict[bytes, Sums], groups: Iterable[list[bytes]]) -> None:
         self.entries = entries
         self.paths = sorted(entries)
-        self.total = sum(entries.values()) % _MODULUS
+        self.group_of = {path: tuple(group) for group in groups if len(group) > 1 for path in group}
+        self.total = _NOTHING
+        for value in entries.values():
+            self.total += value
+        for group in set(self.group_of.values()):
+            self.total += _linked(group)
 
-    def below(self, path: bytes) -> int:
-        """The sum of all entries strictly below a directory."""
+    def below(self, path: bytes) -> list[bytes]:
+        """All entries strictly below a directory."""
         first = bisect.bisect_left(self.paths, path + b"/")
         last = bisect.bisect_left(self.paths, path + b"0")  # "0" follows "/"
-        return sum(self.entries[name] for name in self.paths[first:last])
+        return self.paths[first:last]
 
 
-def index_tree(top: Path, hashes: FileHashes) -> TreeIndex:
-    """Reads a whole tree once."""
-    entries: dict[bytes, int] = {}
+class _Walk:
+    """One pass over a directory tree, with or without a base below it."""
 
-    def add(path: bytes, value: int) -> None:
-        entries[path] = value
+    def __init__(self, hashes: FileHashes, base: TreeIndex | None) -> None:
+        self._hashes = hashes
+        self._base = base
+        self.entries: dict[bytes, Sums] = {}
+        self.groups: dict[tuple[int, int], list[bytes]] = {}
+        self.hidden: set[bytes] = set()
 
-    _visit(top, hashes, add)
-    return TreeIndex(entries)
+    def top(self, top: Path) -> None:
+        """Takes in a mount point's directory, which the agent may have locked."""
+        found = os.lstat(top)
+        self.entries[b""] = _top_entry(found)
+        self._hide(b"")
+        top_fd = _open_folder(top, None)
+        try:
+            self._folder(top_fd, b"")
+        finally:
+            if stat.S_IMODE(found.st_mode) & 0o500 != 0o500:
+                os.chmod(top_fd, stat.S_IMODE(found.st_mode))
+            os.close(top_fd)
 
-
-def _visit(top: Path, hashes: FileHashes, add: Callable[[bytes, int], None]) -> None:
-    def walk(folder: int, prefix: bytes) -> None:
+    def _folder(self, folder: int, prefix: bytes) -> None:
         for text in os.listdir(folder):
             name = os.fsencode(text)
             with contextlib.suppress(FileNotFoundError):
-                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                path = prefix + name
-                if stat.S_ISDIR(found.st_mode):
-                    if path.count(b"/") >= MAX_DEPTH:
-                        continue
-                    add(path, _entry(path, found, b""))
-                    inner = _open_folder(name, folder)
-                    try:
-                        walk(inner, path + b"/")
-                    finally:
-                        if stat.S_IMODE(found.st_mode) & 0o500 != 0o500:
-                            os.chmod(inner, stat.S_IMODE(found.st_mode))
-                        os.close(inner)
-                elif not stat.S_ISSOCK(found.st_mode) and not stat.S_ISCHR(found.st_mode):
-                    add(path, _entry(path, found, _content(name, folder, found, hashes)))
+                self._one(folder, name, prefix + name)
 
-    with _opened_top(top) as top_fd:
-        walk(top_fd, b"")
-
-
-def hash_layers(upper: Path, base: TreeIndex | None, hashes: FileHashes) -> int:
-    """The sum of an upper directory merged over a base."""
-    if base is None:
-        total = 0
-
-        def add(_path: bytes, value: int) -> None:
-            nonlocal total
-            total += value
-
-        _visit(upper, hashes, add)
-        return total % _MODULUS
-    with _opened_top(upper) as top_fd:
-        return (base.total + _changes(top_fd, b"", base, hashes)) % _MODULUS
-
-
-def _changes(folder: int, prefix: bytes, base: TreeIndex, hashes: FileHashes) -> int:
-    """What an upper directory adds to, and takes from, the base's sum."""
-    change = 0
-    for text in os.listdir(folder):
-        name = os.fsencode(text)
-        try:
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except FileNotFoundError:
-            continue
-        path = prefix + name
-        change -= base.entries.get(path, 0)
+    def _one(self, folder: int, name: bytes, path: bytes) -> None:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        self._hide(path)
         if stat.S_ISDIR(found.st_mode):
             if path.count(b"/") >= MAX_DEPTH:
-                continue
-            change += _entry(path, found, b"")
+                return
+            self.entries[path] = _entry(path, found, b"")
             inner = _open_folder(name, folder)
             try:
-                if is_opaque(inner):
-                    change -= base.below(path)
-                change += _changes(inner, path + b"/", base, hashes)
+                if self._base is not None and is_opaque(inner):
+                    self._hide_below(path)
+                self._folder(inner, path + b"/")
             finally:
                 if stat.S_IMODE(found.st_mode) & 0o500 != 0o500:
                     os.chmod(inner, stat.S_IMODE(found.st_mode))
                 os.close(inner)
-            continue
-        change -= base.below(path)
-        if not is_whiteout(found) and not stat.S_ISSOCK(found.st_mode):
-            change += _entry(path, found, _content(name, folder, found, hashes))
-    return change
+            return
+        self._hide_below(path)
+        if is_whiteout(found):
+            return
+        self.entries[path] = _entry(path, found, _content(name, folder, found, self._hashes))
+        if found.st_nlink > 1:
+            self.groups.setdefault((found.st_dev, found.st_ino), []).append(path)
+
+    def _hide(self, path: bytes) -> None:
+        if self._base is not None and path in self._base.entries:
+            self.hidden.add(path)
+
+    def _hide_below(self, path: bytes) -> None:
+        if self._base is not None:
+            self.hidden.update(self._base.below(path))
+
+
+def index_tree(top: Path, hashes: FileHashes) -> TreeIndex:
+    """Reads a whole tree once."""
+    walk = _Walk(hashes, None)
+    walk.top(top)
+    return TreeIndex(walk.entries, walk.groups.values())
+
+
+def hash_layers(upper: Path, base: TreeIndex | None, hashes: FileHashes) -> Sums:
+    """The sums of an upper directory merged over a base."""
+    walk = _Walk(hashes, base)
+    walk.top(upper)
+    total = _NOTHING
+    for value in walk.entries.values():
+        total += value
+    for group in walk.groups.values():
+        total += _linked(group)
+    if base is None:
+        return total
+    total += base.total
+    for path in walk.hidden:
+        total -= base.entries[path]
+    for names in {base.group_of[path] for path in walk.hidden if path in base.group_of}:
+        total += _linked(name for name in names if name not in walk.hidden)
+        total -= _linked(names)
+    return total

@@ -30,7 +30,7 @@ from agentenv.sandbox import bwrap, processes, store
 from agentenv.sandbox.base import WORKSPACE, Completed, FileEntry, Limits, Sandbox, SandboxSnapshot
 from agentenv.sandbox.copying import Copied, copy_tree
 from agentenv.sandbox.files import Tree
-from agentenv.sandbox.hashing import FileHashes, hash_layers
+from agentenv.sandbox.hashing import FileHashes, Sums, hash_layers
 from agentenv.sandbox.isolation.limits import ControlGroups, require
 from agentenv.sandbox.isolation.watchdog import Activity, Watch, watch
 from agentenv.sandbox.programs import communicate
@@ -142,6 +142,7 @@ class LocalSandbox(Sandbox):
         self._end: weakref.finalize | None = None
         self._place_kept: tuple[bytes, dict[bytes, bytes]] = (WORKSPACE.encode(), {})
         self._hashes = FileHashes()
+        self._held = False
         self._closed = False
 
     # Life.
@@ -240,8 +241,10 @@ class LocalSandbox(Sandbox):
         if self._session is not None and self._session.closed:
             self._place_kept = self._session.place()
             self._session = self._live.box = self._live.watch = None
-        if self._live.box is not None and self._live.box.process.poll() is not None:
-            raise SandboxLostError("the sandbox's processes were killed from outside")
+        if self._live.box is not None:
+            code = self._live.box.process.poll()
+            if code is not None and not _blames_agent(self._live, code):
+                raise SandboxLostError("the sandbox's processes were killed from outside")
         return self._live
 
     # Running.
@@ -374,22 +377,26 @@ class LocalSandbox(Sandbox):
         stdin: bytes,
         env: Mapping[str, str] | None,
     ) -> Completed:
-        # Not bubblewrap's --chdir: the agent may have locked its own /workspace.
-        before = f"{self._inner_limits(groups)}cd /workspace 2>/dev/null; unset OLDPWD; "
+        # Not bubblewrap's --chdir: the agent may have locked its own /workspace. Nor bubblewrap as the first process:
+        # /proc/1 would show its command line and its binary, which name the host's directories.
+        first = (
+            f"{self._inner_limits(groups)}cd /workspace 2>/dev/null; unset OLDPWD; "
+            'exec 9>&2 2>/dev/null; (exec "$@" 2>&9 9>&-); exit $?'
+        )
         if isinstance(command, str):
             # The kernel bounds one argument, not their sum: a long script comes in parts.
             text = command.encode("utf-8", "surrogateescape")
             parts = [text[at : at + _ARGUMENT_BYTES] for at in range(0, len(text), _ARGUMENT_BYTES)] or [b""]
             whole = "".join(f"${{{number}}}" for number in range(1, len(parts) + 1))
-            program: list[str | bytes] = [*_BASH, "-c", f'{before}eval "{whole}"', "bash", *parts]
+            program: list[str | bytes] = [*_BASH, "-c", f'eval "{whole}"', "bash", *parts]
         else:
-            program = [*_BASH, "-c", f'{before}exec "$@"', "bash", *command]
+            program = list(command)
         popen = bwrap.launch(
             self.limits,
             uid,
             groups,
-            self._argv(place, base),
-            program,
+            self._argv(place, base, init=True),
+            [*_BASH, "-c", first, "bash", *program],
             (subprocess.PIPE, subprocess.PIPE, subprocess.PIPE),
             {**bwrap.CLEAN_ENV, **(env or {})},
         )
@@ -506,21 +513,40 @@ class LocalSandbox(Sandbox):
     @_on_platform
     def state_hash(self) -> str:
         """See `Sandbox.state_hash`."""
+        return self.hashes()[0]
+
+    @_on_platform
+    def hashes(self) -> tuple[str, str]:
+        """See `Sandbox.hashes`."""
         live = self._here()
-        digest = hashlib.sha256()
+        sums: dict[str, Sums] = {}
         with self._frozen(live):
-            for mount in (WORKSPACE, bwrap.HOME):
+            # What still runs may have a file mapped, and write to it without a change of its times.
+            self._hashes.trusting = not self._jobs_run(live)
+            for mount in store.MOUNTS:
                 base = live.base.index(mount, self._hashes) if live.base is not None else None
-                digest.update(hash_layers(live.tree.mounts[mount].upper, base, self._hashes).to_bytes(32, "big"))
+                sums[mount] = hash_layers(live.tree.mounts[mount].upper, base, self._hashes)
         cwd, exports = self._where(live)
-        digest.update(repr((cwd, sorted({**_default_exports(), **exports}.items()))).encode())
-        return digest.hexdigest()
+        variables = sorted({**_default_exports(), **exports}.items())
+        state = _digest(sums[WORKSPACE].state, sums[bwrap.HOME].state, cwd, variables)
+        return state, _digest(state, *((one.state, one.times) for one in sums.values()))
 
     @contextlib.contextmanager
-    def _frozen(self, live: _Live) -> Iterator[None]:
-        """Holds still whatever runs besides the idle shell."""
+    def held(self) -> Iterator[None]:
+        """See `Sandbox.held`."""
+        live = self._here()
+        with self._frozen(live, idle_too=True):
+            before, self._held = self._held, True
+            try:
+                yield
+            finally:
+                self._held = before
+
+    @contextlib.contextmanager
+    def _frozen(self, live: _Live, idle_too: bool = False) -> Iterator[None]:
+        """Holds still whatever runs besides the idle shell (`idle_too`: and that, where it leaves no trace)."""
         init = live.box.init_pid if live.box is not None else None
-        if init is None or not self._busy(live, init):
+        if self._held or init is None or not (idle_too or self._busy(live, init)):
             yield
             return
         if live.groups.freeze():
@@ -528,6 +554,9 @@ class LocalSandbox(Sandbox):
                 yield
             finally:
                 live.groups.thaw()
+            return
+        if not self._busy(live, init):
+            yield
             return
         stopped = processes.freeze_tree(init)
         try:
@@ -544,7 +573,13 @@ class LocalSandbox(Sandbox):
         return init is not None and self._busy(live, init)
 
     def _busy(self, live: _Live, init: int) -> bool:
-        return len(processes.descendants(init)) >= _IDLE_PROCESSES
+        found = processes.descendants(init)
+        # A program in the shell's place may only look idle.
+        return len(found) >= _IDLE_PROCESSES or any(not processes.is_bash(one) for one in found)
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _default_exports() -> dict[bytes, bytes]:

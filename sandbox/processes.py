@@ -12,7 +12,17 @@ from pathlib import Path
 
 _KERNEL_LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")
 
-__all__ = ["children", "descendants", "freeze_tree", "is_stopped", "kill_all", "resident_bytes", "send", "thaw_tree"]
+__all__ = [
+    "children",
+    "descendants",
+    "freeze_tree",
+    "is_bash",
+    "is_stopped",
+    "kill_all",
+    "resident_bytes",
+    "send",
+    "thaw_tree",
+]
 
 
 def children(pid: int) -> list[int]:
@@ -70,6 +80,14 @@ def is_stopped(pid: int) -> bool:
     except OSError:
         return False
     return text.rpartition(")")[2].split()[0] == "T"
+
+
+def is_bash(pid: int) -> bool:
+    """Whether a process runs the system's bash, in one thread."""
+    try:
+        return os.path.samefile(f"/proc/{pid}/exe", "/bin/bash") and len(os.listdir(f"/proc/{pid}/task")) == 1
+    except OSError:
+        return False
 
 
 def freeze_tree(pid: int) -> list[int]:

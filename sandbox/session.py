@@ -31,6 +31,7 @@ _REPORT_CAP = 4 << 20
 _SETTLE_S = 0.5
 _START_S = 10.0
 _FIRST_START_S = 5.0
+_START_ATTEMPTS = 3
 _LADDER = ((signal.SIGINT, 0.4), (signal.SIGTERM, 0.4), (signal.SIGKILL, 0.6))
 
 
@@ -52,6 +53,10 @@ class _Exchange:
 
 class _BoxEndedError(Exception):
     """The sandbox's processes are gone; who ended them is still to be found."""
+
+
+class _NoShellError(Exception):
+    """In this process tree no shell can be driven any more; in a fresh one it can, if it was the agent's doing."""
 
 
 class LocalSession(Session):
@@ -93,8 +98,12 @@ class LocalSession(Session):
         self._status = 0
         self._closed = False
         self._script_line = 1
-        self._open()
-        self._first_shell()
+        try:
+            self._open()
+            self._first_shell()
+        except (_BoxEndedError, _NoShellError) as fault:
+            self.box.end()
+            raise SandboxLostError(f"the sandbox's first shell cannot be started: {fault}") from None
 
     def _open(self) -> None:
         self.box = self._open_box()
@@ -148,6 +157,9 @@ class LocalSession(Session):
         except _BoxEndedError:
             timed_out = False
             self._reopen(exchange, notes)
+        except _NoShellError:
+            timed_out = False
+            self._renew(exchange, notes)
         self._interrupted = False
         notes.append(self._on_end(self._status))
         output, dropped = exchange.output.text(self.limits.output_bytes)
@@ -189,11 +201,22 @@ class LocalSession(Session):
         code = self.box.process.returncode
         if code is None or not self._blames_agent(code):
             raise SandboxLostError("the sandbox's processes were killed from outside")
+        self._renew(exchange, notes)
+
+    def _renew(self, exchange: _Exchange, notes: list[str]) -> None:
+        """Starts a new process tree with a new shell.
+
+        Raises:
+            SandboxLostError: If no shell runs there either.
+        """
         self._take_rest(exchange)
         self.box.end()
         self._status = 137
-        self._open()
-        self._first_shell()
+        try:
+            self._open()
+            self._first_shell()
+        except (_BoxEndedError, _NoShellError) as fault:
+            raise SandboxLostError(f"the sandbox's processes cannot be started anew: {fault}") from None
         notes.append("the command ended all processes of the sandbox; a new shell was started")
 
     # How a command is followed.
@@ -345,7 +368,7 @@ class LocalSession(Session):
             self._clear_out()
             self._await_gone(exchange, 3.0)
         if exchange.gone is None:
-            raise SandboxLostError("the sandbox's shell can neither be driven nor ended")
+            raise _NoShellError("the shell can neither be driven nor ended")
 
     def _await_gone(self, exchange: _Exchange, timeout_s: float) -> None:
         exchange.unsent = memoryview(b"")
@@ -372,11 +395,10 @@ class LocalSession(Session):
     def _first_shell(self) -> bool:
         """Has a shell start and report; kills everything and tries again where it cannot. Whether it had to.
 
-        Raises:
-            SandboxLostError: If no shell can be started at all.
+        The last attempt leaves the agent's variables and directory out: they may be what hinders it.
         """
         shown = ""
-        for attempt in range(3):
+        for attempt in range(_START_ATTEMPTS):
             if attempt:
                 self._clear_out()
             if attempt or not self._fresh:
@@ -384,7 +406,8 @@ class LocalSession(Session):
                 os.write(self.box.go, b"\n")
             self._fresh = False
             word = secrets.token_hex(12)
-            lines = protocol.start_lines(self._cwd, self._exports, word)
+            last = attempt == _START_ATTEMPTS - 1
+            lines = protocol.start_lines(b"/workspace" if last else self._cwd, {} if last else self._exports, word)
             self._script_line = 1 + lines.count(b"\n")
             exchange = _Exchange(word, lines, 4096)
             self._converse(exchange, time.monotonic() + (_START_S if attempt else _FIRST_START_S))
@@ -394,7 +417,7 @@ class LocalSession(Session):
                 self._settle(exchange)
                 return attempt > 0
             shown = exchange.output.text(400)[0].strip()
-        raise SandboxLostError(f"the sandbox's shell cannot be started: {shown}")
+        raise _NoShellError(f"no shell can be started: {shown}")
 
 
 def _partial(data: bytes, marker: bytes) -> int:
