@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentenv.sandbox.files import MAX_DEPTH, is_opaque, is_whiteout, make_searchable
+from agentenv.sandbox.git_index import canonical_index
 
 __all__ = ["FileHashes", "Sums", "TreeIndex", "hash_layers", "index_tree"]
 
