@@ -40,7 +40,8 @@ def train(argv: Sequence[str]) -> int:
     console = Console(stderr=True)
     # On a terminal the bar tells how far a run is; in a file, lines do.
     level = logging.WARNING if console.is_terminal else logging.INFO
-    logging.basicConfig(level=level, format="%(message)s", handlers=[RichHandler(console=console, show_path=False)])
+    handler = RichHandler(console=console, show_path=False)
+    logging.basicConfig(level=level, format="%(message)s", handlers=[handler], force=True)
     module: Any = import_module(TRAINERS[name][0])
     result = module.main(
         tyro.cli(module.Args, prog=f"agentenv train {name}", description=module.__doc__, args=argv[1:])

@@ -4,9 +4,8 @@
 
 Reads from top to bottom: collect groups of episodes that share a task and a start state, give each turn its credit,
 update the policy on the sampled tokens, log. Kept from the published algorithm: groups, z-normed advantages, the PPO
-clip (token level), k3 to a reference. Left out: the value function, as in the original; the clip's old policy is the
-one that sampled, whose log-probs are those recorded at sampling, so nothing is recomputed. Episodes that the platform
-failed are counted and never trained on; episodes that a limit cut keep the progress they made.
+clip (token level), k3 to a reference. Changed: the clip's old log-probs are those recorded at sampling. What the
+platform failed is counted and never trained on; episodes that a limit cut keep the progress they made.
 
 Invariant: the same arguments give the same metrics (but `time/`) to the bit, on one machine with one thread, also when
 the run was killed and resumed any number of times.
@@ -31,8 +30,8 @@ from agentenv.baselines.advantages import TurnBatch, outcome_advantages, procred
 from agentenv.baselines.checkpoint import Checkpoints, random_state, restore_random_state
 from agentenv.baselines.episode_metrics import episode_metrics, mean
 from agentenv.baselines.losses import Average, kl_loss, ppo_clip_loss
-from agentenv.baselines.run_log import RunLog, describe_run
 from agentenv.baselines.prepare import env_maker, parse_env_kwargs, save_policy, split_ids, uninterrupted
+from agentenv.baselines.run_log import RunLog, describe_run
 from agentenv.baselines.token_batch import credited_rows, microbatches, model_logprobs
 from agentenv.errors import AgentEnvError, CheckpointError, ConfigurationError, InfrastructureError
 from agentenv.policy.base import Sampling
@@ -206,9 +205,7 @@ def main(args: Args) -> int:
                 unheard = quiet + 1 if metrics["charts/no_signal_groups"] > 0.5 else 0
                 if unheard == 3 or (unheard and unheard % 10 == 0):
                     _LOG.warning(
-                        "in each of the last %d updates most groups carried no signal: all members earned the same. "
-                        "Easier tasks, larger groups or --credit procredit would help",
-                        unheard,
+                        "%d updates in a row most groups had no signal: their members all earned the same", unheard
                     )
 
                 # Update and log. A Ctrl-C in here waits, so that what is saved is always a whole update.
@@ -238,8 +235,9 @@ def main(args: Args) -> int:
                 bar.update(task, advance=1, description=f"grpo {args.credit} {summary}")
                 _LOG.info("update %d/%d: %s", done, args.updates, summary)
         except KeyboardInterrupt:
-            if done:
-                checkpoints.save(done, state())
+            with uninterrupted():  # an impatient second Ctrl-C
+                if done:
+                    checkpoints.save(done, state())
             _LOG.warning("interrupted after update %d: continue with --resume --out %s", done, args.out)
             return 130
     save_policy(policy, args.out / "policy")
@@ -288,8 +286,8 @@ def validate(args: Args, env_kwargs: dict[str, Any], policy: Any, update: int) -
     with EnvPool(env_maker(args.env, env_kwargs, "val"), min(args.workers, len(ids))) as envs:
         episodes = play(args, policy, envs, requests).trajectories
     return {
-        "val/success_rate": mean([float(episode.success) for episode in episodes]),
-        "val/progress": mean([episode.final_progress for episode in episodes]),
+        "charts/val_success": mean([float(episode.success) for episode in episodes]),
+        "charts/val_progress": mean([episode.final_progress for episode in episodes]),
     }
 
 
@@ -395,6 +393,6 @@ def _check(args: Args) -> dict[str, Any]:
 if __name__ == "__main__":
     import sys
 
-    from agentenv.baselines.cli import train
+    from agentenv.cli import main as command_line
 
-    sys.exit(train(["grpo", *sys.argv[1:]]))
+    sys.exit(command_line(["train", "grpo", *sys.argv[1:]]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -79,9 +80,13 @@ def uninterrupted() -> Iterator[None]:
 
 
 def save_policy(policy: Any, directory: Path) -> None:
-    """Saves a policy with a model in Hugging Face's format: `tiny:DIR` or `hf:DIR` loads it."""
+    """Saves a policy with a model in Hugging Face's format, whole or not at all: `tiny:DIR` or `hf:DIR` loads it."""
+    partial = directory.with_name(f".partial-{directory.name}")
+    shutil.rmtree(partial, ignore_errors=True)
     if isinstance(policy, TinyPolicy):
-        policy.save(directory)
+        policy.save(partial)
     else:
-        policy.model.save_pretrained(directory)
-        policy.format.tokenizer.save_pretrained(directory)
+        policy.model.save_pretrained(partial)
+        policy.format.tokenizer.save_pretrained(partial)
+    shutil.rmtree(directory, ignore_errors=True)
+    partial.rename(directory)

@@ -6,6 +6,7 @@ episodes with their advantages. After a resume the metrics file is cut to where 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
@@ -36,7 +37,8 @@ class RunLog:
         tensorboard: Whether to write `tensorboard/` too.
 
     Raises:
-        CheckpointError: If the directory cannot be written, or the file is shorter than `offset`.
+        CheckpointError: If the directory cannot be written, another process trains in it, or the file is shorter than
+            `offset`.
     """
 
     def __init__(self, out: Path, *, offset: int = 0, step: int = 0, tensorboard: bool = True) -> None:
@@ -47,6 +49,11 @@ class RunLog:
             self._file = path.open("ab")
         except OSError as error:
             raise CheckpointError(f"{path} cannot be written: {error.strerror or error}") from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._file.close()
+            raise CheckpointError(f"another process trains in {out}: wait for it, or give another --out") from error
         if self._file.tell() < offset:
             self._file.close()
             raise CheckpointError(f"{path} has {path.stat().st_size} bytes and the checkpoint {offset}: it was cut")

@@ -93,3 +93,6 @@ def register() -> None:
     """Makes `gym.make(ENV_ID)` work; registering twice changes nothing."""
     if ENV_ID not in gym.registry:
         gym.register(ENV_ID, entry_point="tests.counting:CountingEnv")
+
+
+register()

@@ -73,7 +73,7 @@ def test_a_run_trains_the_weights_and_leaves_what_it_promises(args: grpo.Args, c
     assert not _same(before, _weights(args.out))
     metrics = _numbers(args.out)
     assert [line["step"] for line in metrics] == [0, 1, 2, 3]
-    assert [("val/success_rate" in line) for line in metrics] == [True, False, True, False]
+    assert [("charts/val_success" in line) for line in metrics] == [True, False, True, False]
     assert json.loads((args.out / "config.json").read_text())["args"]["credit"] == credit
     assert sorted(path.name for path in args.out.glob("trajectories-*")) == [
         f"trajectories-{update:06d}.jsonl" for update in (0, 2, 3)
@@ -123,7 +123,7 @@ def test_groups_without_signal_leave_the_weights_as_they_were(
     before = load_file(Path(args.policy.removeprefix("tiny:")) / "model.safetensors")
     assert _same(before, _weights(args.out))
     assert {line["charts/no_signal_groups"] for line in _numbers(args.out)} == {1.0}
-    assert [record.message for record in caplog.records if "no signal" in record.message]
+    assert [record.message for record in caplog.records if "had no signal" in record.message]
 
 
 def test_duplicates_are_counted_within_a_group(args: grpo.Args) -> None:
@@ -135,7 +135,7 @@ def test_validation_does_not_change_training(args: grpo.Args) -> None:
     grpo.main(replace(args, out=args.out / "without"))
     grpo.main(replace(args, out=args.out / "with", val_every=1, val_tasks=3))
     without, with_val = _numbers(args.out / "without"), _numbers(args.out / "with")
-    assert [{k: v for k, v in line.items() if "val/" not in k} for line in with_val] == without
+    assert [{k: v for k, v in line.items() if "charts/val" not in k} for line in with_val] == without
 
 
 # -- failures ---------------------------------------------------------------------------------------------------------
