@@ -8,7 +8,9 @@ from agentenv.tasks.terminal.families import (
     csv_tables,
     diff_patch,
     disk_usage,
+    dotfiles,
     encodings,
+    env_path,
     files_and_folders,
     git_branches,
     git_history,
@@ -45,4 +47,6 @@ FAMILIES: tuple[Family, ...] = (
     diff_patch.FAMILY,
     shell_scripts.FAMILY,
     cron_scripts.FAMILY,
+    env_path.FAMILY,
+    dotfiles.FAMILY,
 )

@@ -69,8 +69,8 @@ def assert_ways(scenario: Scenario, root: Path) -> None:
 def assert_survives_hostile_state(scenario: Scenario, root: Path) -> None:
     """No check crashes when an empty file, a directory, a FIFO, ... stands in place of any path of the solved state."""
     box = replay(scenario, scenario.oracle, root)
-    paths = [path for path in sorted((root / "workspace").rglob("*")) if not path.is_dir() or path.is_symlink()]
-    for path in [*paths, *(root / entry.path for entry in scenario.files)]:
+    trees = (root / "workspace", root / "home/agent")
+    for path in [path for tree in trees for path in sorted(tree.rglob("*")) if not path.is_dir() or path.is_symlink()]:
         for spoil in (_empty, _binary, _directory, _fifo, _dangling):
             if not os.path.lexists(path) or path.is_dir():
                 continue
@@ -80,7 +80,8 @@ def assert_survives_hostile_state(scenario: Scenario, root: Path) -> None:
             progress(scenario, box)
             shutil.rmtree(path) if path.is_dir() else path.unlink()
             kept.rename(path)
-    shutil.rmtree(root / "workspace")
+    for tree in trees:
+        shutil.rmtree(tree)
     assert not progress(scenario, box).success
 
 

@@ -10,7 +10,7 @@ import pytest
 from agentenv.tasks.terminal.scenario import DIFFICULTIES, Family
 from tests.tasks.terminal import family_suite as suite
 
-NAMES = ("git_history", "git_branches", "config_files")
+NAMES = ("git_history", "git_branches", "config_files", "env_path", "dotfiles")
 OOD = ("systemd_units", "sqlite_databases", "text_reports")
 FAMILIES: list[Family] = [importlib.import_module(f"agentenv.tasks.terminal.families.{name}").FAMILY for name in NAMES]
 
