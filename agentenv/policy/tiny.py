@@ -23,7 +23,10 @@ from agentenv.transcript import CompactFormat
 
 __all__ = ["TinyPolicy"]
 
+_SHRINK = 0.75
 _PREFILL_ROWS = 16
+#: The batch is made smaller when at most this share of it is going on: each time its whole cache is copied.
+_COMPACT_AT = 0.75
 
 
 @dataclass
@@ -138,25 +141,25 @@ class TinyPolicy:
         sampled: list[list[int]] = [[] for _ in prompts]
         logprobs: list[list[float]] = [[] for _ in prompts]
         rows = list(range(len(prompts)))  # which prompt each row of the shrinking batch belongs to
+        going = set(rows)  # the prompts whose samples have not ended
         lengths = torch.tensor([len(context) for context in contexts])
         for step in range(sampling.max_tokens):
             tokens, values = draw(logits, numbers[rows, step], sampling.temperature)
-            going = []
             for place, (row, token, value) in enumerate(zip(rows, tokens.tolist(), values.tolist(), strict=True)):
+                if row not in going:
+                    continue
                 sampled[row].append(token)
                 logprobs[row].append(value)
-                if token != self.stop_id and step + 1 < sampling.max_tokens:
-                    going.append(place)
-            if len(going) < len(rows):
-                stopped = sorted(set(range(len(rows))) - set(going))
-                for place in stopped:
-                    row = rows[place]
+                if token == self.stop_id or step + 1 == sampling.max_tokens:
+                    going.remove(row)
                     known = contexts[row] + sampled[row][:-1]
                     self._keep(prompts[row].key, known, cache[:, :, place, :, : len(known)])
-                if not going:
-                    break
-                index = torch.tensor(going)
-                rows, tokens, lengths = [rows[place] for place in going], tokens[index], lengths[index]
+            if not going:
+                break
+            # Rows that ended ride along until they are many: taking them out copies the whole cache.
+            if len(going) <= _SHRINK * len(rows):
+                index = torch.tensor([place for place, row in enumerate(rows) if row in going])
+                rows, tokens, lengths = [row for row in rows if row in going], tokens[index], lengths[index]
                 cache = cache[:, :, index]
             span = min(capacity, -(-(int(lengths.max()) + 1) // 32) * 32)
             logits = self.model.logits(self.model.extend(tokens[:, None], lengths, cache, span)[:, 0])
@@ -188,13 +191,14 @@ class TinyPolicy:
             width = max(map(len, new))
             ids = torch.tensor([[*ids, *[self.format.pad_id] * (width - len(ids))] for ids in new])
             lengths = torch.tensor([known[row] for row in rows])
-            part = cache[:, :, rows]
-            # Padding of a short row may reach beyond the capacity that its own ids need.
             room = int(lengths.max()) + width
+            part = cache[..., :room, :].index_select(2, torch.tensor(rows))
+            # Padding of a short row may reach beyond the capacity that its own ids need.
             if room > part.shape[-2]:
                 part = torch.nn.functional.pad(part, (0, 0, 0, room - part.shape[-2]))
             hidden = self.model.extend(ids, lengths, part, room)
-            cache[:, :, rows] = part[..., : cache.shape[-2], :]
+            kept_room = min(room, cache.shape[-2])
+            cache[:, :, rows, :, :kept_room] = part[..., :kept_room, :]
             last = torch.tensor([len(ids) - 1 for ids in new])
             logits[rows] = self.model.logits(hidden[torch.arange(len(rows)), last])
         return logits
