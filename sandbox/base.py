@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from agentenv.progress import FileStat, RunResult
 
 __all__ = [
+    "FIXED_TIME",
     "WORKSPACE",
     "Completed",
     "FileEntry",
@@ -25,6 +26,8 @@ __all__ = [
 ]
 
 WORKSPACE = "/workspace"
+# Of everything that a start state holds: observations repeat.
+FIXED_TIME = 1_700_000_000
 
 
 @dataclass(frozen=True)

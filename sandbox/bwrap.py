@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from agentenv.errors import InfrastructureError, IsolationUnavailableError
-from agentenv.sandbox.base import WORKSPACE, Limits
+from agentenv.sandbox.base import FIXED_TIME, WORKSPACE, Limits
 from agentenv.sandbox.isolation.limits import ControlGroups
 from agentenv.sandbox.registry import lease_uid, new_id, remove_tree
 from agentenv.sandbox.spawn import Stream, spawn
@@ -46,6 +46,9 @@ CLEAN_ENV: Mapping[str, str] = {
     "PYTHONDONTWRITEBYTECODE": "1",
 }
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_MOUNT_POINTS = (
+    "dev", "etc", "home/agent", "proc", "run/agentenv", "tmp", "usr", "var", WORKSPACE.strip("/"),
+)  # fmt: skip
 _ETC_FILES = {
     "passwd": "root:x:0:0:root:/:/bin/false\nagent:x:1000:1000:agent:/home/agent:/bin/bash\n"
     "nobody:x:65534:65534:nobody:/:/bin/false\n",
@@ -93,22 +96,20 @@ class Bubblewrap:
     version: str
     overlay: bool
 
-    def argv(self, mounts: Mounts, etc: Path, *, init: bool = False, chdir: str = WORKSPACE) -> list[str]:
-        """The command line up to, and without, the program."""
+    def argv(self, mounts: Mounts, top: Path, *, init: bool = False, chdir: str = WORKSPACE) -> list[str]:
+        """The command line up to, and without, the program; `top` is what `synthetic_root` made."""
         args = [
             self.path, "--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--new-session",
-            "--die-with-parent", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--ro-bind", "/usr", "/usr",
+            "--die-with-parent", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox",
+            "--ro-bind", os.fspath(top), "/", "--ro-bind", "/usr", "/usr",
         ]  # fmt: skip
         for place in _SYSTEM:
-            if os.path.islink(place):
-                args += ["--symlink", os.readlink(place), place]
-            elif os.path.isdir(place):
+            if os.path.isdir(place) and not os.path.islink(place):
                 args += ["--ro-bind", place, place]
         for hidden in _masked():
             args += ["--tmpfs", hidden, "--remount-ro", hidden]
-        args += ["--ro-bind", os.fspath(etc), "/etc", "--proc", "/proc", "--dev", "/dev"]
+        args += ["--proc", "/proc", "--dev", "/dev"]
         args += ["--perms", "1777", "--size", str(32 << 20), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
-        args += ["--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--dir", "/run", "--dir", "/home"]
         for inside, host in mounts.binds.items():
             if inside in mounts.overlays:
                 layer = mounts.overlays[inside]
@@ -124,7 +125,7 @@ class Bubblewrap:
                 args += ["--bind", os.fspath(host), inside]
         if mounts.control is not None:
             args += ["--ro-bind", os.fspath(mounts.control), CONTROL]
-        args += ["--remount-ro", "/", "--chdir", chdir]
+        args += ["--chdir", chdir]
         if init:
             args.append("--as-pid-1")
         return [*args, "--"]
@@ -145,20 +146,47 @@ def _masked() -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def synthetic_etc(root: Path) -> Path:
-    """A minimal /etc, made once per host and content: no host names, users or secrets."""
+def synthetic_root(root: Path) -> Path:
+    """The sandboxes' top directory, made once per host and content: mount points, and a minimal /etc.
+
+    No host names, users or secrets; and fixed times, since `ls -la` shows the directory above.
+    """
     cache = Path("/etc/ld.so.cache")
     stamp = f"{cache.stat().st_mtime_ns}:{cache.stat().st_size}" if cache.exists() else ""
-    digest = hashlib.sha256(repr((_ETC_FILES, _ETC_COPIES, stamp)).encode()).hexdigest()[:16]
-    place = root / f"etc-{digest}"
-    if place.is_dir():
-        return place
-    draft = root / new_id("etc")
-    draft.mkdir(mode=0o755)
+    system = [(place, os.readlink(place) if os.path.islink(place) else "") for place in _SYSTEM if os.path.isdir(place)]
+    digest = hashlib.sha256(repr((_ETC_FILES, _ETC_COPIES, _MOUNT_POINTS, system, stamp)).encode()).hexdigest()[:16]
+    made = root / f"root-{digest}"
+    if made.is_dir():
+        return made
+    draft = root / new_id("root")
+    for point in _MOUNT_POINTS:
+        (draft / point).mkdir(parents=True)
+    for place, target in system:
+        if target:
+            (draft / place.strip("/")).symlink_to(target)
+        else:
+            (draft / place.strip("/")).mkdir()
+    (draft / "var" / "tmp").symlink_to("/tmp")
+    _write_etc(draft / "etc")
+    for here, folders, files in os.walk(draft, topdown=False):
+        for path in (os.path.join(here, name) for name in (*folders, *files)):
+            if not os.path.islink(path):
+                os.chmod(path, 0o755 if os.path.isdir(path) else 0o644)
+            os.utime(path, (FIXED_TIME, FIXED_TIME), follow_symlinks=False)
+    draft.chmod(0o755)
+    os.utime(draft, (FIXED_TIME, FIXED_TIME))
+    try:
+        draft.rename(made)
+    except OSError:  # another process was faster
+        remove_tree(draft)
+    return made
+
+
+def _write_etc(etc: Path) -> None:
     for name, content in _ETC_FILES.items():
-        (draft / name).write_text(content, encoding="utf-8")
+        (etc / name).write_text(content, encoding="utf-8")
     for name in _ETC_COPIES:
-        source, target = Path("/etc") / name, draft / name
+        source, target = Path("/etc") / name, etc / name
         target.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(OSError):
             if source.is_symlink():
@@ -167,19 +195,8 @@ def synthetic_etc(root: Path) -> Path:
                 shutil.copytree(source, target, symlinks=True)
             elif source.is_file():
                 shutil.copy(source, target)
-    (draft / "localtime").symlink_to("/usr/share/zoneinfo/Etc/UTC")
-    (draft / "mtab").symlink_to("/proc/self/mounts")
-    for here, folders, files in os.walk(draft):
-        for name in [*folders, *files]:
-            path = os.path.join(here, name)
-            if not os.path.islink(path):
-                os.chmod(path, 0o755 if os.path.isdir(path) else 0o644)
-    draft.chmod(0o755)
-    try:
-        draft.rename(place)
-    except OSError:  # another process was faster
-        remove_tree(draft)
-    return place
+    (etc / "localtime").symlink_to("/usr/share/zoneinfo/Etc/UTC")
+    (etc / "mtab").symlink_to("/proc/self/mounts")
 
 
 def launcher(limits: Limits, uid: int, groups: ControlGroups) -> list[str]:
@@ -324,7 +341,7 @@ def _probe(bwrap: Bubblewrap, root: Path) -> str:
             limits,
             lease.uid,
             groups,
-            bwrap.argv(mounts, synthetic_etc(root)),
+            bwrap.argv(mounts, synthetic_root(root)),
             ["/bin/bash", "--norc", "--noprofile", "-c", script],
             (subprocess.DEVNULL, subprocess.PIPE, subprocess.PIPE),
         )

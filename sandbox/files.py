@@ -20,7 +20,7 @@ from agentenv.errors import NotInStateError, UnsafePathError
 from agentenv.progress import FileStat
 from agentenv.sandbox.base import WORKSPACE
 
-__all__ = ["MAX_DEPTH", "Layers", "Tree", "is_opaque", "is_whiteout", "make_searchable", "open_locked"]
+__all__ = ["MAX_DEPTH", "Layers", "Tree", "is_opaque", "is_whiteout", "make_searchable", "open_locked", "open_unseen"]
 
 _MAX_LINKS = 40
 # Deeper directories are neither copied nor hashed: every level costs descriptors on the host.
@@ -268,7 +268,7 @@ def _components(path: bytes) -> list[bytes]:
 def open_locked(name: bytes, folder: int | None, flags: int, found: os.stat_result) -> int:
     """Opens an entry; one that its owner locked (mode 000) is unlocked for a moment. Root needs no such thing."""
     try:
-        opened = os.open(name, flags, dir_fd=folder)
+        opened = open_unseen(name, flags, folder)
         if stat.S_ISDIR(found.st_mode):
             make_searchable(opened)
         return opened
@@ -278,13 +278,21 @@ def open_locked(name: bytes, folder: int | None, flags: int, found: os.stat_resu
             place = f"/proc/self/fd/{handle}"
             os.chmod(place, stat.S_IMODE(found.st_mode) | (0o700 if stat.S_ISDIR(found.st_mode) else 0o400))
             try:
-                return os.open(place, flags & ~os.O_NOFOLLOW)
+                return open_unseen(place, flags & ~os.O_NOFOLLOW)
             finally:
                 # A directory must stay open to lookups while it is copied: the descriptor needs search permission.
                 if not stat.S_ISDIR(found.st_mode):
                     os.chmod(place, stat.S_IMODE(found.st_mode))
         finally:
             os.close(handle)
+
+
+def open_unseen(name: bytes | str | os.PathLike[str], flags: int, folder: int | None = None) -> int:
+    """Opens an entry to read it without a trace in its access time, where it is the caller's to decide."""
+    try:
+        return os.open(name, flags | os.O_NOATIME, dir_fd=folder)
+    except PermissionError:
+        return os.open(name, flags, dir_fd=folder)
 
 
 def make_searchable(folder_fd: int) -> None:
@@ -295,7 +303,7 @@ def make_searchable(folder_fd: int) -> None:
 
 
 def _reopen(path_fd: int, flags: int) -> int:
-    return os.open(f"/proc/self/fd/{path_fd}", flags | os.O_CLOEXEC)
+    return open_unseen(f"/proc/self/fd/{path_fd}", flags | os.O_CLOEXEC)
 
 
 def _read_up_to(file_fd: int, max_bytes: int, path: str) -> bytes:

@@ -16,7 +16,7 @@ from agentenv.sandbox.registry import host_root, owner_alive, remove_tree
 
 __all__ = ["Reaped", "reap"]
 
-_KINDS = ("box-", "fork-", "snap-", "probe-", "etc-", "bwrap-")
+_KINDS = ("box-", "fork-", "snap-", "probe-", "root-", "bwrap-")
 
 
 @dataclass(frozen=True)

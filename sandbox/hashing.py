@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentenv.sandbox.files import MAX_DEPTH, is_opaque, is_whiteout, make_searchable
+from agentenv.sandbox.files import MAX_DEPTH, is_opaque, is_whiteout, make_searchable, open_unseen
 from agentenv.sandbox.git_index import canonical_index
 
 __all__ = ["FileHashes", "Sums", "TreeIndex", "hash_layers", "index_tree"]
@@ -60,13 +60,13 @@ def _hash_file(name: bytes, folder: int, found: os.stat_result) -> bytes:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     digest = hashlib.sha256()
     try:
-        file_fd = os.open(name, flags, dir_fd=folder)
+        file_fd = open_unseen(name, flags, folder)
     except PermissionError:
         handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         try:
             os.chmod(f"/proc/self/fd/{handle}", 0o400)
             try:
-                file_fd = os.open(f"/proc/self/fd/{handle}", flags & ~os.O_NOFOLLOW)
+                file_fd = open_unseen(f"/proc/self/fd/{handle}", flags & ~os.O_NOFOLLOW)
             finally:
                 os.chmod(f"/proc/self/fd/{handle}", stat.S_IMODE(found.st_mode))
         finally:
@@ -159,14 +159,14 @@ def _content(name: bytes, folder: int, found: os.stat_result, hashes: FileHashes
 
 def _open_folder(name: bytes | Path, folder: int | None) -> int:
     try:
-        opened = os.open(name, _FOLDER, dir_fd=folder)
+        opened = open_unseen(name, _FOLDER, folder)
         make_searchable(opened)
         return opened
     except PermissionError:
         handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         try:
             os.chmod(f"/proc/self/fd/{handle}", 0o700)
-            return os.open(f"/proc/self/fd/{handle}", _FOLDER & ~os.O_NOFOLLOW)
+            return open_unseen(f"/proc/self/fd/{handle}", _FOLDER & ~os.O_NOFOLLOW)
         finally:
             os.close(handle)
 
@@ -210,7 +210,7 @@ class _Walk:
         try:
             self._folder(top_fd, b"")
         finally:
-            if stat.S_IMODE(found.st_mode) & 0o500 != 0o500:
+            if os.fstat(top_fd).st_mode != found.st_mode:
                 os.chmod(top_fd, stat.S_IMODE(found.st_mode))
             os.close(top_fd)
 
@@ -233,7 +233,7 @@ class _Walk:
                     self._hide_below(path)
                 self._folder(inner, path + b"/")
             finally:
-                if stat.S_IMODE(found.st_mode) & 0o500 != 0o500:
+                if os.fstat(inner).st_mode != found.st_mode:
                     os.chmod(inner, stat.S_IMODE(found.st_mode))
                 os.close(inner)
             return

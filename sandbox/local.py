@@ -294,7 +294,7 @@ class LocalSandbox(Sandbox):
             if base is not None
         }
         mounts = bwrap.Mounts(binds, overlays, control)
-        return bwrap.find(root).argv(mounts, bwrap.synthetic_etc(root), init=init, chdir="/")
+        return bwrap.find(root).argv(mounts, bwrap.synthetic_root(root), init=init, chdir="/")
 
     def _inner_limits(self, groups: ControlGroups) -> str:
         return "" if "pids" in groups.dirs else f"ulimit -u {self.limits.processes + 2} 2>/dev/null; "

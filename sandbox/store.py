@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentenv.errors import ConfigurationError, NotInStateError, SnapshotError
-from agentenv.sandbox.base import WORKSPACE, FileEntry, SandboxSnapshot
+from agentenv.sandbox.base import FIXED_TIME, WORKSPACE, FileEntry, SandboxSnapshot
 from agentenv.sandbox.bwrap import HOME
 from agentenv.sandbox.copying import Copied
 from agentenv.sandbox.files import Layers, Tree
@@ -27,7 +27,6 @@ from agentenv.sandbox.registry import UidLease, lease_uid, new_id, remove_tree
 __all__ = ["MOUNTS", "Base", "LocalSnapshot", "Place", "is_large", "write_entries"]
 
 MOUNTS: Mapping[str, str] = {WORKSPACE: "workspace", HOME: "home", "/tmp": "tmp"}
-_FIXED_TIME = 1_700_000_000
 _LARGE_FILES = 256
 _LARGE_BYTES = 4 << 20
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -172,8 +171,8 @@ def write_entries(tops: Mapping[str, Path], entries: Sequence[FileEntry], owner:
             os.close(folder)
     for top, folders in touched.items():
         for parts_below in sorted(folders, key=len, reverse=True):
-            os.utime(os.path.join(os.fsencode(top), *parts_below), (_FIXED_TIME, _FIXED_TIME), follow_symlinks=False)
-        os.utime(top, (_FIXED_TIME, _FIXED_TIME))
+            os.utime(os.path.join(os.fsencode(top), *parts_below), (FIXED_TIME, FIXED_TIME), follow_symlinks=False)
+        os.utime(top, (FIXED_TIME, FIXED_TIME))
     return counts
 
 
@@ -192,7 +191,7 @@ def pack_entries(tree: Tree, entries: Sequence[FileEntry]) -> bytes:
                     if tree.stat("/" + "/".join(parts[:depth])).kind != "directory":
                         raise ConfigurationError(f"file entry {entry.path!r} passes through {parts[depth - 1]!r}")
             info = tarfile.TarInfo("/" + "/".join(parts))
-            info.mtime, info.uid, info.gid = _FIXED_TIME, 1000, 1000
+            info.mtime, info.uid, info.gid = FIXED_TIME, 1000, 1000
             if entry.link is not None:
                 info.type, info.linkname = tarfile.SYMTYPE, entry.link
             elif entry.content is None:
@@ -256,7 +255,7 @@ def _write_one(folder: int, name: bytes, entry: FileEntry, owner: int | None) ->
             os.symlink(os.fsencode(entry.link), name, dir_fd=folder)
             if owner is not None:
                 os.chown(name, owner, owner, dir_fd=folder, follow_symlinks=False)
-            os.utime(name, (_FIXED_TIME, _FIXED_TIME), dir_fd=folder, follow_symlinks=False)
+            os.utime(name, (FIXED_TIME, FIXED_TIME), dir_fd=folder, follow_symlinks=False)
             return
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         opened = os.open(name, flags, 0o600, dir_fd=folder)
@@ -269,7 +268,7 @@ def _write_one(folder: int, name: bytes, entry: FileEntry, owner: int | None) ->
         if owner is not None:
             os.fchown(opened, owner, owner)
         os.fchmod(opened, mode)
-        os.utime(opened, (_FIXED_TIME, _FIXED_TIME))
+        os.utime(opened, (FIXED_TIME, FIXED_TIME))
     finally:
         os.close(opened)
 
@@ -283,7 +282,7 @@ def make_tops(place: Place, owner: int | None) -> dict[str, Path]:
         top.chmod(0o1777 if mount == "/tmp" else 0o755)
         if owner is not None:
             os.chown(top, owner, owner)
-        os.utime(top, (_FIXED_TIME, _FIXED_TIME))
+        os.utime(top, (FIXED_TIME, FIXED_TIME))
         tops[mount] = top
     return tops
 

@@ -11,13 +11,13 @@ import stat
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentenv.sandbox import processes
 from agentenv.sandbox.base import Limits
-from agentenv.sandbox.files import MAX_DEPTH
+from agentenv.sandbox.files import MAX_DEPTH, open_unseen
 
 __all__ = ["Activity", "Watch", "disk_use", "watch"]
 
@@ -135,15 +135,26 @@ def disk_use(top: Path) -> int:
         place, depth = pending.pop()
         if depth > MAX_DEPTH:
             return _TOO_MUCH
-        with contextlib.suppress(OSError), os.scandir(place) as entries:
+        with contextlib.suppress(OSError), _listing(place) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):
                     found = entry.stat(follow_symlinks=False)
                     total += found.st_blocks * 512 // max(1, found.st_nlink if not stat.S_ISDIR(found.st_mode) else 1)
                     total += _ENTRY_BYTES
                     if stat.S_ISDIR(found.st_mode):
-                        pending.append((entry.path, depth + 1))
+                        pending.append((os.path.join(place, entry.name), depth + 1))
     return total
+
+
+@contextlib.contextmanager
+def _listing(place: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+    """A directory's entries, read without a trace in its access time."""
+    folder = open_unseen(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        with os.scandir(folder) as entries:
+            yield entries
+    finally:
+        os.close(folder)
 
 
 def _mib(size: int) -> str:

@@ -21,6 +21,7 @@ __all__ = ["FAMILY"]
 
 _MOST_BYTES = 4 << 20
 _MOST_MEMBERS = 200
+_MOST_STREAMS = 50
 _MALFORMED = (
     *(tarfile.TarError, struct.error, EOFError, LookupError, ValueError),
     *(OverflowError, RecursionError, TypeError, OSError),
@@ -40,14 +41,15 @@ def _packed(members: Mapping[str, str], *, zipped: bool) -> bytes:
 
 def _unzipped(data: bytes) -> bytes:
     """What gzip data holds, all its members, up to a limit. Raises `NotInStateError` when malformed or larger."""
-    out = b""
+    out, streams = b"", 0
     while data:
+        streams += 1
         inflate = zlib.decompressobj(31)
         try:
             out += inflate.decompress(data, _MOST_BYTES + 1 - len(out))
         except zlib.error as fault:
             raise NotInStateError(f"not gzip data: {fault}") from fault
-        if len(out) > _MOST_BYTES or not inflate.eof:
+        if len(out) > _MOST_BYTES or streams > _MOST_STREAMS or not inflate.eof:
             raise NotInStateError("gzip data is cut short, or holds too much")
         data = inflate.unused_data
     return out
