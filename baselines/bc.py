@@ -34,6 +34,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from torch.nn import functional as F
 
 import agentenv  # noqa: F401  (registers the environments)
+from agentenv.baselines.prepare import SHELL_FAMILIES
 from agentenv.errors import ConfigurationError, InfrastructureError
 from agentenv.policy.tiny import TinyPolicy
 from agentenv.policy.tiny_model import TinyConfig, TinyLM
@@ -41,13 +42,7 @@ from agentenv.trajectory import Trajectory, Turn, read_trajectories, write_traje
 from agentenv.transcript import CompactFormat, TokenRow, Transcript, rows_of
 from agentenv.transcript.formats import COMPACT_SPECIALS
 
-__all__ = ["SHELL_FAMILIES", "Args", "main", "train"]
-
-#: The families of the main job: a 1.4M-parameter model can learn them, and they need nothing beyond coreutils.
-SHELL_FAMILIES = (
-    *("files_and_folders", "permissions", "links", "text_processing", "search_replace", "csv_tables"),
-    *("logs", "archives", "checksums", "encodings", "renames"),
-)
+__all__ = ["Args", "main", "train"]
 
 _LOG = logging.getLogger(__name__)
 _WINDOW = 512
@@ -66,13 +61,13 @@ class Args:
     """Which families of tasks are demonstrated."""
     difficulties: tuple[str, ...] = ("easy", "medium", "hard")
     """Which tasks are demonstrated, the same number of each."""
-    demos: int = 3600
+    demos: int = 5500
     """Demonstrated episodes in all."""
     alternatives: float = 0.0
     """Share of episodes that show one of the task's alternative solutions instead of the oracle."""
     max_turns: int = 12
     """Turn limit of the environment."""
-    steps: int = 2500
+    steps: int = 2000
     """Optimiser steps: the budget."""
     batch_tokens: int = 2048
     """Tokens of a batch, padding included."""

@@ -101,8 +101,8 @@ class Args:
     """Losses are averaged over sampled tokens, or over sequences of their means."""
     max_grad_norm: float = 1.0
     """Gradients are scaled down to this norm."""
-    microbatch_tokens: int = 16384
-    """Most tokens, padding included, in one forward pass: memory, not results."""
+    microbatch_tokens: int = 4096
+    """Most tokens, padding included, in one forward pass: memory and time, not results."""
 
     temperature: float = 1.0
     """Of sampling, and of the log-probs trained on."""

@@ -23,7 +23,7 @@ from rich.table import Table
 
 from agentenv.baselines import evaluation_job, grpo
 from agentenv.baselines.checkpoint import write_durably
-from agentenv.baselines.prepare import env_maker, parse_env_kwargs, split_ids
+from agentenv.baselines.prepare import SHELL_FAMILIES, env_maker, parse_env_kwargs, split_ids
 from agentenv.baselines.processes import Job, run_jobs, to_flags
 from agentenv.baselines.run_log import read_metrics
 from agentenv.env import AgentEnv
@@ -36,11 +36,13 @@ __all__ = ["CREDITS", "DEFAULTS", "WARM", "Args", "main"]
 
 _LOG = logging.getLogger(__name__)
 WARM = "warm-start"
+#: Unseen families that need nothing beyond coreutils, as the seen ones.
+OOD_FAMILIES = ("disk_usage", "systemd_units", "text_reports")
 CREDITS = ("procredit", "outcome")
 
 #: The comparison's training settings; only credit, seed and place differ between arms.
 DEFAULTS = grpo.Args(
-    env_kwargs='{"max_turns": 8}',
+    env_kwargs=json.dumps({"families": SHELL_FAMILIES, "difficulty": "medium", "max_turns": 6}),
     updates=30,
     groups=16,
     group_size=8,
@@ -77,8 +79,10 @@ class Args:
     """Decides tasks and samples of training, the same for both arms."""
     test_tasks: int = 300
     """Held-out tasks to evaluate on."""
-    ood_tasks: int = 200
+    ood_tasks: int = 100
     """Tasks of unseen families to evaluate on, apart."""
+    ood_families: tuple[str, ...] = OOD_FAMILIES
+    """Which unseen families; none for all."""
     eval_seed: int = 1000
     """Decides the samples of evaluation, the same for all policies."""
     parallel: int = 2
@@ -164,14 +168,15 @@ def evaluation_jobs(args: Args, base: grpo.Args, policies: dict[str, str]) -> di
     """By split and policy, the process that evaluates it; splits without tasks are left out."""
     jobs = {}
     for split, wanted in (("test", args.test_tasks), ("ood", args.ood_tasks)):
-        tasks = min(wanted, _tasks_in(base, split))
+        env_kwargs = base.env_kwargs if split == "test" else _ood_kwargs(args)
+        tasks = min(wanted, _tasks_in(replace(base, env_kwargs=env_kwargs), split))
         for name, policy in policies.items() if tasks else ():
             out = args.out / "eval" / f"{name.replace('/', '-')}-{split}.json"
             flags = evaluation_job.Args(
                 policy=policy,
                 name=name,
                 env=base.env,
-                env_kwargs=base.env_kwargs,
+                env_kwargs=env_kwargs,
                 split=split,
                 tasks=tasks,
                 seed=args.eval_seed,
@@ -192,6 +197,14 @@ def evaluation_jobs(args: Args, base: grpo.Args, policies: dict[str, str]) -> di
                 progress=lambda out=out: (_played(out), ""),  # type: ignore[misc]
             )
     return jobs
+
+
+def _ood_kwargs(args: Args) -> str:
+    """The environment's arguments with the unseen families in place of the seen ones, where it has families."""
+    kwargs = parse_env_kwargs(args.env_kwargs)
+    if kwargs.pop("families", None) is not None and args.ood_families:
+        kwargs["families"] = list(args.ood_families)
+    return json.dumps(kwargs)
 
 
 def evaluate_all(args: Args, base: grpo.Args, policies: dict[str, str]) -> dict[str, dict[str, Results]]:
