@@ -21,7 +21,10 @@ from agentenv.tasks.terminal.families import (
     renames,
     search_replace,
     shell_scripts,
+    sqlite_databases,
+    systemd_units,
     text_processing,
+    text_reports,
 )
 from agentenv.tasks.terminal.scenario import Family
 
@@ -49,4 +52,7 @@ FAMILIES: tuple[Family, ...] = (
     cron_scripts.FAMILY,
     env_path.FAMILY,
     dotfiles.FAMILY,
+    systemd_units.FAMILY,
+    sqlite_databases.FAMILY,
+    text_reports.FAMILY,
 )

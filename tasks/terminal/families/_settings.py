@@ -17,24 +17,27 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9.]+")
 
 
-def ini_entries(text: str) -> list[tuple[str, str, str]]:
+def ini_entries(text: str, *, unit: bool = False) -> list[tuple[str, str, str]]:
     """The (section, key, value) of every line, in order, repeated keys too; lines ending in a backslash go on.
+
+    A systemd `unit` has only `=` between key and value, and quotes are a part of the value.
 
     >>> ini_entries("[a]\\nx = 1\\n# note\\ny: 'two'\\n")
     [('a', 'x', '1'), ('a', 'y', 'two')]
     """
     found: list[tuple[str, str, str]] = []
     section = ""
+    setting = re.compile(r"([^=]+?)\s*=\s*(.*)" if unit else r"([^=:]+?)\s*[=:]\s*(.*)")
     for line in _lines(text.replace("\\\n", " ")):
         if line.startswith("["):
             if not line.endswith("]"):
                 raise NotInStateError(f"not a section: {line[:60]!r}")
             section = line[1:-1].strip()
             continue
-        split = re.match(r"([^=:]+?)\s*[=:]\s*(.*)", line)
+        split = setting.match(line)
         if split is None:
             raise NotInStateError(f"not a setting: {line[:60]!r}")
-        found.append((section, split[1], _unquoted(split[2])))
+        found.append((section, split[1], split[2] if unit else _unquoted(split[2])))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from agentenv.progress import Check
 from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families import _words
 from agentenv.tasks.terminal.families._draw import Draw, levels
@@ -60,7 +61,7 @@ def _reads(read: Callable[[str], T], path: str, right: Callable[[T], bool]) -> c
     return lambda view: right(read(c.text_of(view, path)))
 
 
-def _goals(what: str, done: c.Condition, whole: c.Condition, kept: tuple[c.Condition, ...]) -> tuple:
+def _goals(what: str, done: c.Condition, whole: c.Condition, kept: tuple[c.Condition, ...]) -> tuple[Check, ...]:
     return (
         c.check(what, done),
         c.check(f"{what}, nothing else", done, whole),

@@ -10,8 +10,8 @@ import pytest
 from agentenv.tasks.terminal.scenario import DIFFICULTIES, Family
 from tests.tasks.terminal import family_suite as suite
 
-NAMES = ("git_history", "git_branches", "config_files", "env_path", "dotfiles")
 OOD = ("systemd_units", "sqlite_databases", "text_reports")
+NAMES = ("git_history", "git_branches", "config_files", "env_path", "dotfiles", *OOD)
 FAMILIES: list[Family] = [importlib.import_module(f"agentenv.tasks.terminal.families.{name}").FAMILY for name in NAMES]
 
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
@@ -27,6 +27,13 @@ def test_oracle_climbs_from_0_to_success(family: Family, difficulty: str, seed: 
     suite.skip_without_programs(scenario)
     suite.assert_shape(scenario, difficulty)
     suite.assert_oracle_climbs(scenario, tmp_path)
+
+
+@each_family
+def test_oracle_climbs_in_the_real_sandbox(family: Family) -> None:
+    scenario = suite.build(family, "hard", 3)
+    suite.skip_without_programs(scenario)
+    suite.assert_oracle_climbs_in_sandbox(scenario)
 
 
 @each_family
