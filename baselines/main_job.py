@@ -47,6 +47,7 @@ DEFAULTS = grpo.Args(
     groups=16,
     group_size=8,
     save_every=5,
+    microbatch_tokens=4096,
     tensorboard=False,
 )
 
