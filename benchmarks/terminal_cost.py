@@ -100,27 +100,32 @@ def size_table() -> Table:
         with LocalSandbox() as box:
             box.start(files)
             box.session().run("touch touched.txt")
-            kept = box.snapshot()
-
-            def change(box: LocalSandbox = box) -> str:
-                box.session().run("echo x >> touched.txt")
-                return box.state_hash()
-
-            medians = interleaved_ms(
-                {
-                    "snapshot": lambda: box.snapshot().close(),
-                    "restore": lambda: box.restore(kept),
-                    "fork": lambda: box.fork().close(),
-                    "verify (read)": lambda: verify_checks([check], box.view()),
-                    "verify (run)": lambda: verify_checks([running], box.view()),
-                    "state hash": change,
-                },
-                repeats=10,
-                warmup=1,
-            )
-            kept.close()
+            medians = _costs(box, check, running)
         out.add_row(f"{count:,}", f"{statistics.median(starts):.1f}", *(f"{medians[name]:.1f}" for name in columns[2:]))
     return out
+
+
+def _costs(box: LocalSandbox, check: Check, running: Check) -> dict[str, float]:
+    kept = box.snapshot()
+
+    def change() -> str:
+        box.session().run("echo x >> touched.txt")
+        return box.state_hash()
+
+    medians = interleaved_ms(
+        {
+            "snapshot": lambda: box.snapshot().close(),
+            "restore": lambda: box.restore(kept),
+            "fork": lambda: box.fork().close(),
+            "verify (read)": lambda: verify_checks([check], box.view()),
+            "verify (run)": lambda: verify_checks([running], box.view()),
+            "state hash": change,
+        },
+        repeats=10,
+        warmup=1,
+    )
+    kept.close()
+    return medians
 
 
 def chain_table() -> Table:
