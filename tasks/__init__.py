@@ -1,1 +1,1 @@
-
+"""Task sets: one folder per environment."""
