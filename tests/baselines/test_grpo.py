@@ -303,6 +303,18 @@ def test_what_was_logged_after_the_checkpoint_is_not_counted_twice(tmp_path: Pat
         RunLog(tmp_path, offset=10_000, tensorboard=False)
 
 
+def test_tensorboard_holds_the_same_numbers(tmp_path: Path) -> None:
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    with RunLog(tmp_path) as log:
+        log.write(0, {"charts/a": 1.0})
+        offset = log.offset
+        log.write(1, {"charts/a": 2.0})
+    with RunLog(tmp_path, offset=offset, step=1) as log:
+        log.write(1, {"charts/a": 3.0})
+    events = accumulator.EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert [(event.step, event.value) for event in events.Scalars("charts/a")] == [(0, 1.0), (1, 3.0)]
+
+
 def _start(args: grpo.Args) -> subprocess.Popen[bytes]:
     script = (
         "import sys; from pathlib import Path; from tests.counting import register; register()\n"
