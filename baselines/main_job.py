@@ -312,7 +312,8 @@ def run(entry: Any, arguments: type[Any], description: str | None, argv: Sequenc
     import tyro
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
-    args = tyro.cli(arguments, description=description, args=argv)
+    prog = f"python -m agentenv.baselines.{Path(sys.argv[0]).stem}"
+    args = tyro.cli(arguments, prog=prog, description=description, args=argv)
     try:
         return int(entry(args))
     except AgentEnvError as error:
