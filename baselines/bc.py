@@ -67,7 +67,7 @@ class Args:
     """Share of episodes that show one of the task's alternative solutions instead of the oracle."""
     max_turns: int = 12
     """Turn limit of the environment."""
-    steps: int = 2000
+    steps: int = 2700
     """Optimiser steps: the budget."""
     batch_tokens: int = 2048
     """Tokens of a batch, padding included."""
