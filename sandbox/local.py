@@ -69,6 +69,16 @@ class _Live:
     activity: Activity = field(default_factory=Activity)
     oom_kills: int = 0
     fork_failures: int = 0
+    init_limits: str = ""
+    tampered: bool = False
+
+    def look_at_init(self, init: int | None) -> None:
+        """Notes when the agent changed the limits of the first process, by which it can have the kernel kill it."""
+        with contextlib.suppress(OSError):
+            limits = Path(f"/proc/{init}/limits").read_text(encoding="ascii", errors="replace") if init else ""
+            if limits and self.init_limits and limits != self.init_limits:
+                self.tampered = True
+            self.init_limits = limits or self.init_limits
 
     @property
     def uid(self) -> int:
@@ -84,9 +94,11 @@ class _Live:
 def _blames_agent(live: _Live, code: int) -> bool:
     """Whether the agent brought its sandbox down: out of memory, or by making the first process inside exit.
 
-    A negative code is bubblewrap's own death, 137 a SIGKILL of the first process: neither can come from inside.
+    A negative code is bubblewrap's own death, 137 a SIGKILL of the first process: neither comes from inside, but for
+    the kernel's own at a limit of processor time that the agent put on it.
     """
-    return live.groups.oom_kills() > live.oom_kills or (code >= 0 and code != 128 + signal.SIGKILL)
+    oom = live.groups.oom_kills() > live.oom_kills
+    return oom or (code >= 0 and (live.tampered or code != 128 + signal.SIGKILL))
 
 
 def _end(live: _Live) -> None:
@@ -97,6 +109,7 @@ def _end(live: _Live) -> None:
         live.groups.thaw()
         live.box.end()
         live.box = None
+    live.watch = None
     live.groups.remove()
     live.place.close()
     if live.lease is not None:
@@ -273,8 +286,9 @@ class LocalSandbox(Sandbox):
         return count >= max(4, self.limits.processes * 3 // 4)
 
     def _open_box(self, live: _Live) -> Supervised:
+        live.init_limits = ""
         live.box = Supervised(live.place.path / "control", live.owner, lambda slave: self._start_shell(live, slave))
-        live.watch = self._watch_over(live.place, live.groups, live.box.process, live.activity)
+        live.watch = self._watch_over(live.place, live.groups, live.box.process, live.activity, live.look_at_init)
         return live.box
 
     def _start_shell(self, live: _Live, slave: int) -> subprocess.Popen[bytes]:
@@ -305,6 +319,7 @@ class LocalSandbox(Sandbox):
         groups: ControlGroups,
         process: subprocess.Popen[bytes],
         activity: Activity | None = None,
+        looked: Callable[[int | None], None] | None = None,
     ) -> Watch:
         """A watch on a process's sandbox, for as long as it is referred to."""
 
@@ -316,6 +331,8 @@ class LocalSandbox(Sandbox):
             if activity is not None and not activity.running:
                 return False
             first = init()
+            if looked is not None:
+                looked(first)
             return first is not None and bool(processes.children(first))
 
         folders = [place.path / name for name in store.MOUNTS.values()]
@@ -327,6 +344,7 @@ class LocalSandbox(Sandbox):
         """A note on the limit that stopped the running command; "" if none did."""
         if self._live is not None:
             self._live.activity.running = True
+            self._live.look_at_init(self._live.box.init_pid if self._live.box is not None else None)
         watching = self._live.watch if self._live is not None else None
         return watching.fired if watching is not None else ""
 
@@ -336,6 +354,7 @@ class LocalSandbox(Sandbox):
         if live is None:
             return ""
         live.activity.running = self._jobs_run(live)
+        live.look_at_init(live.box.init_pid if live.box is not None else None)
         notes = []
         if live.watch is not None and live.watch.fired:
             notes.append(live.watch.fired)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +16,7 @@ from agentenv.sandbox.base import FileEntry
 from agentenv.sandbox.local import LocalSandbox
 from agentenv.sandbox.registry import host_root
 from tests.sandbox.conftest import Make
+from tests.sandbox.plain_user import run_as_plain_user
 
 SECRET = "the-host-secret-4711"
 
@@ -345,42 +343,8 @@ def test_sparse_giants_cost_nothing(make: Make) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to become a plain user")
 def test_the_same_suite_as_a_plain_user() -> None:
-    interpreter = _reachable_python()
-    if interpreter is None:
-        pytest.skip("no Python of this version that another user can run")
-    # Not tmp_path: pytest keeps the directories above it to root.
-    home = Path(tempfile.mkdtemp(prefix="agentenv-plain-user-"))
-    os.chown(home, 23456, 23456)
-    try:
-        done = _run_suite(interpreter, home)
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
+    done = run_as_plain_user(["tests/sandbox", "-m", "not slow"])
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-
-
-def _run_suite(interpreter: str, home: Path) -> subprocess.CompletedProcess[str]:
-    repository = Path(__file__).resolve().parents[2]
-    return subprocess.run(
-        [interpreter, "-m", "pytest", "tests/sandbox", "-q", "-p", "no:cacheprovider", "--tb=short", "-m", "not slow"],
-        cwd=repository,
-        user=23456,
-        group=23456,
-        extra_groups=[],
-        env={"PATH": "/usr/bin:/bin", "HOME": str(home), "TMPDIR": str(home), "PYTHONDONTWRITEBYTECODE": "1",
-             "PYTHONPATH": os.pathsep.join([str(repository), *(p for p in sys.path if "site-packages" in p)])},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )  # fmt: skip
-
-
-def _reachable_python() -> str | None:
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    for path in (sys.executable, shutil.which(version, path="/usr/local/bin:/usr/bin:/bin")):
-        if path and all(place.stat().st_mode & 0o001 for place in Path(path).resolve().parents):
-            return path
-    return None
 
 
 def _anywhere(words: str) -> bool:
