@@ -20,6 +20,7 @@ from agentenv.tasks.terminal.families import (
     permissions,
     renames,
     search_replace,
+    services,
     shell_scripts,
     sqlite_databases,
     systemd_units,
@@ -55,4 +56,5 @@ FAMILIES: tuple[Family, ...] = (
     systemd_units.FAMILY,
     sqlite_databases.FAMILY,
     text_reports.FAMILY,
+    services.FAMILY,
 )

@@ -14,6 +14,7 @@ NAMES = (
     "json_files",
     "shell_scripts",
     "cron_scripts",
+    "services",
 )
 FAMILIES: list[Family] = [importlib.import_module(f"agentenv.tasks.terminal.families.{name}").FAMILY for name in NAMES]
 
@@ -44,9 +45,17 @@ def test_alternatives_succeed_and_near_misses_do_not(
 
 
 @each_family
-@each_difficulty
-def test_hostile_state_never_crashes_a_check(family: Family, difficulty: str, tmp_path: Path) -> None:
-    scenario = suite.build(family, difficulty, 0)
+def test_oracle_climbs_in_the_real_sandbox(family: Family) -> None:
+    scenario = suite.build(family, "hard", 3)
+    suite.skip_without_programs(scenario)
+    suite.assert_oracle_climbs_in_sandbox(scenario)
+
+
+# Easy tasks hold every kind of check; on the harder ones each of their many starts of a service takes its time.
+@each_family
+@each_seed
+def test_hostile_state_never_crashes_a_check(family: Family, seed: int, tmp_path: Path) -> None:
+    scenario = suite.build(family, "easy", seed)
     suite.skip_without_programs(scenario)
     suite.assert_survives_hostile_state(scenario, tmp_path)
 
@@ -66,4 +75,4 @@ def test_same_seed_builds_the_same_scenario(family: Family) -> None:
 @each_family
 def test_family_is_named_for_its_module(family: Family) -> None:
     assert family.name in NAMES
-    assert family.ood == (family.name in ("systemd_units", "text_reports"))
+    assert not family.ood

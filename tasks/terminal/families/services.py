@@ -1,0 +1,405 @@
+"""Configure, repair and start small HTTP services. They are judged by starting, on a fork, what the agent left.
+
+Requests go to the port that was asked for; a page is put there that the agent has never seen. Where the instruction
+names a file to edit, its content is looked at first, so that an unfinished state costs no start.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from agentenv.progress import StateView
+from agentenv.tasks.terminal.families import _checks as c
+from agentenv.tasks.terminal.families import _words
+from agentenv.tasks.terminal.families._draw import Draw, levels
+from agentenv.tasks.terminal.families._parts import Part, file, join
+from agentenv.tasks.terminal.families._scripts import is_runnable, prepare, unpacked
+from agentenv.tasks.terminal.scenario import Family, Scenario, StartFile
+
+__all__ = ["FAMILY"]
+
+_SERVER = """\
+import http.server
+import pathlib
+
+here = pathlib.Path(__file__).resolve().parent
+lines = (here / "server.ini").read_text().splitlines()
+settings = dict(line.split("=", 1) for line in lines if "=" in line)
+lines = (here / "routes.txt").read_text().splitlines()
+routes = dict(line.split(" ", 1) for line in lines if " " in line)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        text = settings["title"] if self.path == "/" else routes.get(self.path)
+        self.send_response(404 if text is None else 200)
+        self.end_headers()
+        self.wfile.write(((text or "no such page") + "\\n").encode())
+
+    def log_message(self, *args):
+        pass
+
+
+address = (settings["host"], int(settings["port"]))
+http.server.HTTPServer(address, Handler).serve_forever()
+"""
+_START = '#!/bin/sh\ncd "$(dirname "$0")"\nexec python3 {program}\n'
+
+# Starts a program, waits until it listens, and prints the answers. It gives up early on a program that fails, or that
+# listens elsewhere; one that ends with 0 may have left a server behind.
+_CLIENT = """
+import base64, http.client, json, os, signal, subprocess, sys, time
+program, port, pages = json.loads(sys.argv[1])
+
+def listening():
+    found = set()
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            rows = [line.split() for line in open(name)][1:]
+        except OSError:
+            continue
+        found |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A"}
+    return found
+
+def ask(page):
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    link.request("GET", page)
+    reply = link.getresponse()
+    return reply.status, base64.b64encode(reply.read(65536)).decode()
+
+def alive():
+    try:
+        os.killpg(started.pid, 0)
+    except OSError:
+        return False
+    return True
+
+before = listening()
+quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+started = subprocess.Popen(["/bin/bash", "-c", '"$0"', program], start_new_session=True, **quiet)
+end = time.monotonic() + 10
+while time.monotonic() < end:
+    new, code = listening() - before, started.poll()
+    if code or port in new:
+        break
+    if new or (code == 0 and not alive()):
+        end = min(end, time.monotonic() + 1)
+    time.sleep(0.02)
+try:
+    if port in listening() - before:
+        print(json.dumps([ask(page) for page in pages]))
+except (OSError, http.client.HTTPException):
+    pass
+try:
+    os.killpg(started.pid, signal.SIGKILL)
+except OSError:
+    pass
+"""
+
+
+def _answers(program: str, port: int, pages: Mapping[str, str | None], before: str = ":") -> c.Condition:
+    """Started in /workspace after the bash lines `before`, the program serves the pages (None: any answer of 200)."""
+    request = json.dumps([f"/workspace/{program}", port, list(pages)])
+    script = f"cd /workspace\n{before}\npython3 -I -S - '{request}' << 'END OF CLIENT'{_CLIENT}END OF CLIENT\n"
+
+    def holds(view: StateView) -> bool:
+        if view.stat(program).kind != "file":
+            return False
+        lines = view.run(script, timeout_s=30.0).stdout.splitlines()
+        try:
+            replies = json.loads(lines[-1]) if lines else []
+        except (ValueError, RecursionError):
+            return False
+        if not isinstance(replies, list) or len(replies) != len(pages):
+            return False
+        return all(_fits(reply, text) for reply, text in zip(replies, pages.values(), strict=True))
+
+    return holds
+
+
+def _fits(reply: object, text: str | None) -> bool:
+    if not (isinstance(reply, list) and len(reply) == 2 and reply[0] == 200 and isinstance(reply[1], str)):
+        return False
+    return text is None or unpacked(reply[1]).rstrip(b"\n") == text.rstrip("\n").encode()
+
+
+def _may_run(program: str) -> str:
+    return f"/bin/chmod u+rx /workspace/{program}"
+
+
+def _port(draw: Draw) -> int:
+    return draw.number(1100, 9899)
+
+
+class _App:
+    """A given service: its directory, port, title and routes."""
+
+    def __init__(self, draw: Draw) -> None:
+        self.where = draw.directory()
+        self.port, self.title = _port(draw), draw.word()
+        self.routes = {f"/{draw.word()}": draw.word() for _ in range(2)}
+        # A page that only checks add: a start script that fakes the service does not know it.
+        self.hidden = {f"/{draw.word()}": draw.word()}
+        self.start = f"{self.where}/start.sh"
+        self.ini = f"{self.where}/server.ini"
+        self.table = f"{self.where}/routes.txt"
+
+    def files(self, *, without: str = "", program: str = "server.py", mode: int = 0o755) -> tuple[StartFile, ...]:
+        """Its start files; `without` is a setting that is missing."""
+        settings = {"host": "127.0.0.1", "port": str(self.port), "title": self.title}
+        return (
+            file(f"{self.where}/server.py", _SERVER),
+            file(self.ini, "".join(f"{key}={value}\n" for key, value in settings.items() if key != without)),
+            file(self.table, "".join(f"{path} {text}\n" for path, text in self.routes.items())),
+            file(self.start, _START.format(program=program), mode),
+        )
+
+    def serves(self, port: int, pages: Mapping[str, str]) -> c.Condition:
+        """On the port, it answers with these pages, its routes, and a page added just now."""
+        [(path, text)] = self.hidden.items()
+        added = f"echo >> {self.table}; echo '{path} {text}' >> {self.table}"
+        given = (f"{self.where}/server.py", self.ini, self.table, self.start)
+        answers = _answers(self.start, port, {**pages, **self.routes, **self.hidden}, added)
+        return c.all_of(*map(c.is_file, given), answers)
+
+    def settings(self, view: StateView) -> dict[str, str]:
+        """Its settings, read as the server does."""
+        return dict(line.split("=", 1) for line in c.lines_of(view, self.ini) if "=" in line)
+
+    def says(self, key: str, value: str) -> c.Condition:
+        """A setting has this value."""
+        return lambda view: self.settings(view).get(key) == value
+
+    def lists(self, routes: Mapping[str, str]) -> c.Condition:
+        """Its table holds these routes."""
+
+        def holds(view: StateView) -> bool:
+            lines = [line.split(" ", 1) for line in c.lines_of(view, self.table) if " " in line]
+            found = {path: text.strip() for path, text in lines}
+            return all(found.get(path) == text for path, text in routes.items())
+
+        return holds
+
+
+def _serve_directory(draw: Draw) -> Part:
+    where, site, port = draw.directory(), draw.directory(), _port(draw)
+    program, page, other = f"{where}/{draw.stem()}.sh", draw.file("html"), draw.file("html")
+    text, hidden = draw.body(1), draw.body(2)
+    before = f"{_may_run(program)}\ncd /workspace/{site}\n{prepare({other: hidden})}\ncd /workspace"
+    name = program.rpartition("/")[2]
+    wrong_port = port + 1
+    return Part(
+        ask=draw.one(
+            (
+                f"write an executable script {program} that, run from here, serves the directory {site} by HTTP on "
+                f"port {port}",
+                f"make {program}, an executable script which starts an HTTP server for the files of {site} on port "
+                f"{port} (it is run from here)",
+            )
+        ),
+        files=(file(f"{site}/{page}", text), file(f"{where}/README", f"start: {name}\n")),
+        do=(f"echo 'python3 -m http.server {port} -d {site}' > {program}", f"chmod +x {program}"),
+        instead=(
+            f"printf '%s\\n' '#!/bin/sh' 'cd {site} && exec python3 -m http.server {port}' > {program}",
+            f"chmod 755 {program}",
+        ),
+        wrong=(
+            (f"echo 'python3 -m http.server {port} -d {site}' > {program}",),
+            (f"echo 'python3 -m http.server {wrong_port} -d {site}' > {program}", f"chmod +x {program}"),
+            (f"echo 'python3 -m http.server {port}' > {program}", f"chmod +x {program}"),
+        ),
+        goals=(
+            c.check(f"{name} answers", _answers(program, port, {"/": None}, before)),
+            c.check(f"{name} serves {site}", _answers(program, port, {f"/{page}": text, f"/{other}": hidden}, before)),
+            c.check(f"{name} is executable", is_runnable(program)),
+        ),
+        requires=("python3",),
+    )
+
+
+def _set_port(draw: Draw) -> Part:
+    app, port = _App(draw), _port(draw)
+    done = app.says("port", str(port))
+    return Part(
+        ask=draw.one(
+            (
+                f"let the service in {app.where} listen on port {port}: set it in {app.ini}",
+                f"change the port in {app.ini} to {port}, so that {app.start} serves there",
+            )
+        ),
+        files=app.files(),
+        do=(f"sed -i 's/^port=.*/port={port}/' {app.ini}",),
+        instead=(f"grep -v ^port {app.ini} > /tmp/ini; echo port={port} >> /tmp/ini; cp /tmp/ini {app.ini}",),
+        wrong=(
+            (f"sed -i 's/^port=.*/port: {port}/' {app.ini}",),
+            (f"sed -i 's/^port=.*/port={port + 1}/' {app.ini}",),
+            (f"echo port={port} > {app.ini}",),
+        ),
+        goals=(
+            c.check(f"{app.where} port set", done),
+            c.check(
+                f"{app.where} other settings kept", done, app.says("title", app.title), app.says("host", "127.0.0.1")
+            ),
+            c.check(f"{app.where} serves on {port}", done, app.serves(port, {"/": app.title})),
+        ),
+        requires=("python3",),
+    )
+
+
+def _set_title(draw: Draw) -> Part:
+    app, title = _App(draw), draw.word()
+    done = app.says("title", title)
+    return Part(
+        ask=draw.one(
+            (
+                f"let the service in {app.where} answer / with {title}: it is the title in {app.ini}",
+                f"set title in {app.ini} to {title}, so that the service of {app.start} shows it at /",
+            )
+        ),
+        files=app.files(),
+        do=(f"sed -i 's/^title=.*/title={title}/' {app.ini}",),
+        instead=(f"perl -pi -e 's/^(title)=.*/$1={title}/' {app.ini}",),
+        wrong=(
+            (f"echo title={title} > {app.ini}",),
+            (f"echo '/ {title}' >> {app.table}",),
+            (f"sed -i 's/^title=.*/title={title} {app.title}/' {app.ini}",),
+        ),
+        goals=(
+            c.check(f"{app.where} title set", done),
+            c.check(f"{app.where} other settings kept", done, app.says("port", str(app.port))),
+            c.check(f"{app.where} shows the title", done, app.serves(app.port, {"/": title})),
+        ),
+        requires=("python3",),
+    )
+
+
+def _add_route(draw: Draw) -> Part:
+    app, path, text = _App(draw), f"/{draw.word()}", draw.word()
+    new = {path: text}
+    return Part(
+        ask=draw.one(
+            (
+                f"let the service in {app.where} answer {path} with {text}: add the route to {app.table}",
+                f"add a route from {path} to the text {text} to {app.table}, keeping the others",
+            )
+        ),
+        files=app.files(),
+        do=(f"echo '{path} {text}' >> {app.table}",),
+        instead=(f"sed -i '1i {path} {text}' {app.table}",),
+        wrong=(
+            (f"echo '{path} {text}' > {app.table}",),
+            (f"echo '{path[1:]} {text}' >> {app.table}",),
+            (f"echo '{path}={text}' >> {app.ini}",),
+        ),
+        goals=(
+            c.check(f"{path} added", app.lists(new)),
+            c.check(f"{path} beside the others", app.lists(new), app.lists(app.routes)),
+            c.check(f"{app.where} answers {path}", app.lists(new), app.serves(app.port, new)),
+        ),
+        requires=("python3",),
+    )
+
+
+def _missing_port(draw: Draw) -> Part:
+    app = _App(draw)
+    done = app.says("port", str(app.port))
+    return Part(
+        ask=draw.one(
+            (
+                f"let {app.start} serve on port {app.port}: it fails, since {app.ini} sets no port",
+                f"add the missing port, {app.port}, to {app.ini}, so that the service in {app.where} starts",
+            )
+        ),
+        files=app.files(without="port"),
+        do=(f"echo port={app.port} >> {app.ini}",),
+        instead=(f"sed -i '/^host=/a port={app.port}' {app.ini}",),
+        wrong=(
+            (f"echo port={app.port} > {app.ini}",),
+            (f"echo port {app.port} >> {app.ini}",),
+            (f"echo port={app.port + 1} >> {app.ini}",),
+        ),
+        goals=(
+            c.check(f"{app.where} port set", done),
+            c.check(f"{app.where} other settings kept", done, app.says("title", app.title)),
+            c.check(f"{app.where} serves on {app.port}", done, app.serves(app.port, {"/": app.title})),
+        ),
+        requires=("python3",),
+    )
+
+
+def _wrong_program(draw: Draw) -> Part:
+    app, missing = _App(draw), f"{draw.new(_words.SERVICES)}.py"
+
+    def renamed(view: StateView) -> bool:
+        return re.search(rf"\b{re.escape(missing)}\b", c.text_of(view, app.start)) is None
+
+    return Part(
+        ask=draw.one(
+            (
+                f"let {app.start} start server.py: it names {missing}, which is missing",
+                f"repair {app.start}: instead of {missing}, which does not exist, it has to start server.py",
+            )
+        ),
+        files=app.files(program=missing),
+        do=(f"sed -i 's/{missing}/server.py/' {app.start}",),
+        instead=(f"perl -pi -e 's/\\Q{missing}/server.py/' {app.start}",),
+        wrong=(
+            (f"sed -i 's/{missing}/serve.py/' {app.start}",),
+            (f"cp {app.where}/server.py {app.where}/{missing}",),
+            (f"sed -i '/{missing}/d' {app.start}",),
+        ),
+        goals=(
+            c.check(f"{app.start} names no {missing}", renamed, lambda view: "server.py" in c.text_of(view, app.start)),
+            c.check(f"{app.start} still executable", renamed, is_runnable(app.start)),
+            c.check(f"{app.where} starts", renamed, is_runnable(app.start), app.serves(app.port, {"/": app.title})),
+        ),
+        requires=("python3",),
+    )
+
+
+def _not_executable(draw: Draw) -> Part:
+    app, mode = _App(draw), draw.one((0o644, 0o600, 0o640, 0o664))
+    runnable = is_runnable(app.start)
+    return Part(
+        ask=draw.one(
+            (
+                f"make {app.start} executable, so that the service in {app.where} starts on port {app.port}",
+                f"let the service on port {app.port} be started by running {app.start}: the script is not executable",
+            )
+        ),
+        files=app.files(mode=mode),
+        do=(f"chmod +x {app.start}",),
+        instead=(f"install -m 755 {app.start} /tmp/start.new && mv -f /tmp/start.new {app.start}",),
+        wrong=((f"chmod +r {app.start}",), (f"chmod +x {app.where}/server.py",), (f"bash -n {app.start}",)),
+        goals=(
+            c.check(f"{app.start} is executable", runnable),
+            c.check(f"{app.start} still the same", runnable, c.has_text(app.start, _START.format(program="server.py"))),
+            c.check(f"{app.where} starts", runnable, app.serves(app.port, {"/": app.title})),
+        ),
+        requires=("python3",),
+    )
+
+
+_Kind = Callable[[Draw], Part]
+_ONE_STEP: tuple[_Kind, ...] = (_set_port, _set_title, _add_route, _missing_port, _wrong_program, _not_executable)
+
+
+def _several(draw: Draw, kinds: Sequence[_Kind]) -> Scenario:
+    return join(draw, [kind(draw) for kind in draw.shuffled(kinds)])
+
+
+def _easy(draw: Draw) -> Scenario:
+    return join(draw, [draw.one((*_ONE_STEP, _serve_directory))(draw)])
+
+
+def _medium(draw: Draw) -> Scenario:
+    return _several(draw, draw.some((*_ONE_STEP, _serve_directory), 2))
+
+
+def _hard(draw: Draw) -> Scenario:
+    return _several(draw, [_serve_directory, *draw.some(_ONE_STEP, draw.number(2, 3))])
+
+
+FAMILY = Family("services", levels(_easy, _medium, _hard), "configure, repair and start small HTTP services")
