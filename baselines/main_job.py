@@ -43,9 +43,12 @@ CREDITS = ("procredit", "outcome")
 #: The comparison's training settings; only credit, seed and place differ between arms.
 DEFAULTS = grpo.Args(
     env_kwargs=json.dumps({"families": SHELL_FAMILIES, "difficulty": "medium", "max_turns": 6}),
-    updates=30,
+    updates=22,
     groups=16,
     group_size=8,
+    lr=1e-4,
+    epochs=2,
+    minibatches=4,
     save_every=5,
     microbatch_tokens=4096,
     tensorboard=False,
@@ -78,7 +81,7 @@ class Args:
     """Learning rate."""
     seed: int = 1
     """Decides tasks and samples of training, the same for both arms."""
-    test_tasks: int = 300
+    test_tasks: int = 220
     """Held-out tasks to evaluate on."""
     ood_tasks: int = 100
     """Tasks of unseen families to evaluate on, apart."""
