@@ -28,7 +28,7 @@ class KilledInMidEpisode(gym.Wrapper[str, str, str, str]):
             type(self).kills -= kill
         if kill:
             base: Any = self.env.unwrapped
-            os.kill(base.sandbox.session().box.init_pid, signal.SIGKILL)
+            os.kill(base.sandbox.session().box.process.pid, signal.SIGKILL)
         return super().step(action)
 
 
