@@ -64,7 +64,9 @@ class Options:
     max_tokens: int = 64
     """Most tokens of one action."""
     max_prompt_tokens: int | None = None
-    """Longest prompt; older turns are left out beyond it."""
+    """Longest prompt; older turns are left out beyond it. The tiny policy was trained with 640."""
+    max_observation_tokens: int | None = None
+    """Longest observation after the first, cut to head and tail. The tiny policy was trained with 96."""
     device: str | None = None
     """Where an hf policy runs (cpu, cuda, cuda:1)."""
     workers: int = 8
@@ -111,6 +113,7 @@ def main(argv: Sequence[str]) -> int:
             sampling=Sampling(options.temperature, options.max_tokens),
             workers=options.workers,
             max_prompt_tokens=options.max_prompt_tokens,
+            max_observation_tokens=options.max_observation_tokens,
             out=out,
             on_episode=lambda done, planned: bar.update(line, completed=done, total=planned),
         )
