@@ -283,7 +283,8 @@ def settings_of(args: Args) -> dict[str, Any]:
         settings["tasks"] = base.task_set.fingerprint if isinstance(base, AgentEnv) else ""
     finally:
         made.close()
-    return settings
+    as_read: dict[str, Any] = json.loads(json.dumps(settings))  # tuples as lists, as they come back from the file
+    return as_read
 
 
 def _tasks_in(base: grpo.Args, split: str) -> int:
