@@ -2,6 +2,7 @@
 
 from agentenv.tasks.terminal.families import (
     archives,
+    broken_builds,
     checksums,
     config_files,
     cron_scripts,
@@ -57,4 +58,5 @@ FAMILIES: tuple[Family, ...] = (
     sqlite_databases.FAMILY,
     text_reports.FAMILY,
     services.FAMILY,
+    broken_builds.FAMILY,
 )

@@ -18,7 +18,7 @@ from agentenv.tasks.terminal.families._parts import Part, file
 
 __all__ = ["Case", "Outcome", "does", "is_runnable", "prepare", "run_cases", "unpacked", "written_script"]
 
-_SECONDS = 4
+_SECONDS = 8
 _REPORT = r"""
 printf 'exit %s\nout ' "$code"; /usr/bin/head -c 65536 "$d.out" | /usr/bin/base64 -w 0; echo
 /usr/bin/find . -mindepth 1 '(' -type f -size -65k -o -type d ')' -printf '%y %P\0' | /usr/bin/head -z -n 60 |
@@ -92,7 +92,9 @@ def run_cases(view: StateView, command: str, cases: Sequence[Case], before: str 
     Raises:
         NotInStateError: If it does not end in time, or an outcome cannot be read.
     """
-    done = view.run("\n".join(f"echo case\n{_script(command, case, before)}" for case in cases))
+    done = view.run(
+        "\n".join(f"echo case\n{_script(command, case, before)}" for case in cases), 10.0 + _SECONDS * len(cases)
+    )
     if done.timed_out:
         raise NotInStateError(f"{command} did not end")
     reports = done.stdout.split("case\n")[1:]

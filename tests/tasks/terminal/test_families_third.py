@@ -15,6 +15,7 @@ NAMES = (
     "shell_scripts",
     "cron_scripts",
     "services",
+    "broken_builds",
 )
 FAMILIES: list[Family] = [importlib.import_module(f"agentenv.tasks.terminal.families.{name}").FAMILY for name in NAMES]
 
