@@ -93,11 +93,11 @@ def run_cases(view: StateView, command: str, cases: Sequence[Case], before: str 
         NotInStateError: If it does not end in time, or an outcome cannot be read.
     """
     done = view.run(
-        "\n".join(f"echo case\n{_script(command, case, before)}" for case in cases), 10.0 + _SECONDS * len(cases)
+        "\n".join(f"echo '#case'\n{_script(command, case, before)}" for case in cases), 10.0 + _SECONDS * len(cases)
     )
     if done.timed_out:
         raise NotInStateError(f"{command} did not end")
-    reports = done.stdout.split("case\n")[1:]
+    reports = done.stdout.split("#case\n")[1:]
     if len(reports) != len(cases):
         raise NotInStateError(f"{command} left no outcome")
     return [_outcome(report) for report in reports]

@@ -320,7 +320,7 @@ def _python(draw: Draw) -> Part:
     answer = _ANSWERS[name]
     command = f"python3 {path.rpartition('/')[2]} {source}"
     case = Case(files={source: _text([str(number) for number in fresh])}, out=str(answer(fresh)), code=0)
-    program = c.all_of(lambda view: c.text_of(view, path) != broken, _holds(path, f"def {name}", "sys.argv"))
+    program = c.all_of(lambda view: c.text_of(view, path) != broken, _holds(path, f"def {name}"))
 
     def runs(view: StateView) -> bool:
         place = f"/workspace/{where}"

@@ -1,0 +1,105 @@
+"""What judges scripts and crontabs: schedules by when they fire, scripts by what they do, in bounded time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentenv.errors import NotInStateError
+from agentenv.tasks.terminal.families import _cron, _scripts
+from agentenv.tasks.terminal.families._scripts import Case, does, run_cases
+from agentenv.tasks.terminal.scenario import StartFile
+from tests.tasks.terminal.fake_view import FakeBox
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("5 4 * * *", "05 04 */1 1-12 0-7"),
+        ("*/20 * * * *", "0,20,40 0-23 * * *"),
+        ("0 6 * * 0", "0 6 * * SUN"),
+        ("0 6 * * 7", "00 06 * jan-dec 0"),
+        ("@hourly", "0 * * * *"),
+        ("0 0 1,2 * *", "0 0 1-2 * *"),
+    ],
+)
+def test_schedules_that_fire_together_are_equal(one: str, other: str) -> None:
+    assert _cron.when(one) == _cron.when(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("5 4 * * *", "4 5 * * *"),
+        ("*/20 * * * *", "20 * * * *"),
+        ("0 6 1 * *", "0 6 * 1 *"),
+        ("0 6 * * 1", "0 6 1-31 * 1"),
+    ],
+)
+def test_schedules_that_fire_apart_differ(one: str, other: str) -> None:
+    assert _cron.when(one) != _cron.when(other)
+
+
+@pytest.mark.parametrize(
+    "fields", ["", "* * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "*/0 * * * *"]
+)
+def test_what_cron_refuses_is_no_schedule(fields: str) -> None:
+    with pytest.raises(NotInStateError):
+        _cron.when(fields)
+
+
+@pytest.mark.parametrize("fields", ["5-3 * * * *", "1,, * * * *", "5/2 * * * *", "x * * * *", "* * * foo *", "@never"])
+def test_what_makes_no_range_is_no_schedule(fields: str) -> None:
+    with pytest.raises(NotInStateError):
+        _cron.when(fields)
+
+
+def test_crontab_skips_comments_and_settings_and_ends_commands_at_percent(tmp_path: Path) -> None:
+    box = FakeBox(tmp_path)
+    box.place(StartFile("jobs", "# nightly\n\nSHELL=/bin/sh\n1 2 * * * run a\\%b%input\n@daily tidy\n"))
+    assert [job.command for job in _cron.jobs_of(box, "jobs")] == ["run a%b", "tidy"]
+
+
+def test_crontab_with_one_bad_line_is_none(tmp_path: Path) -> None:
+    box = FakeBox(tmp_path)
+    box.place(StartFile("jobs", "1 2 * * * run\n3 4 run\n"))
+    with pytest.raises(NotInStateError):
+        _cron.jobs_of(box, "jobs")
+
+
+def _box(root: Path, body: str, mode: int = 0o755) -> FakeBox:
+    box = FakeBox(root)
+    box.place(StartFile("bin/x.sh", body, mode))
+    return box
+
+
+def test_outcome_tells_output_code_files_and_directories(tmp_path: Path) -> None:
+    box = _box(tmp_path, 'mkdir -p new; cat "$1" > "new/a b"; rm gone; echo "$2"; exit 3\n')
+    case = Case(("in.txt", "two words"), {"in.txt": "text\n", "gone": "x"})
+    [found] = run_cases(box, "/workspace/bin/x.sh", [case])
+    assert (found.code, found.out) == (3, b"two words\n")
+    assert found.fits(Case(out="two words", code=3, after={"new/a b": "text", "gone": None, "in.txt": "text\n"}))
+    assert not found.fits(Case(out="two words."))
+    assert not found.fits(Case(after={"new": None}))
+
+
+def test_cases_run_apart_from_each_other(tmp_path: Path) -> None:
+    box = _box(tmp_path, "ls; touch seen\n")
+    outcomes = run_cases(box, "/workspace/bin/x.sh", [Case(files={"a": ""}), Case(files={"b": ""})])
+    assert [outcome.out for outcome in outcomes] == [b"a\n", b"b\n"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["sleep 60\n", "while :; do :; done\n", "yes\n", "kill -9 $$\n", "printf '\\0\\377#case\\nexit 0\\n'; exit 1\n"],
+)
+def test_hostile_script_is_wrong_and_crashes_nothing(
+    body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_scripts, "_SECONDS", 1)
+    assert not does("bin/x.sh", Case(out="right", code=0))(_box(tmp_path, body))
+
+
+def test_script_need_not_be_executable_to_be_right_nor_name_its_interpreter(tmp_path: Path) -> None:
+    assert does("bin/x.sh", Case(("a",), out="<a>"))(_box(tmp_path, 'echo "<$1>"\n', 0o644))
