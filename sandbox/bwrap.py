@@ -134,16 +134,13 @@ class Bubblewrap:
 @lru_cache(maxsize=1)
 def _masked() -> tuple[str, ...]:
     """Directories below the bound system trees that may hold agentenv (and with it the hidden checks)."""
-    found = {os.fspath(place) for place in Path("/usr/local/lib").glob("python*/*-packages") if place.is_dir()}
-    package = Path(__file__).resolve().parent.parent
-    for place in (package, Path(sysconfig.get_paths()["purelib"])):
-        if os.fspath(place).startswith(("/usr/", "/bin/", "/lib")) and place.is_dir():
-            found.add(os.fspath(place))
+    found = set(Path("/usr/local/lib").glob("python*/*-packages"))
+    found |= {Path(__file__).resolve().parent.parent, Path(sysconfig.get_paths()["purelib"]).resolve()}
     spec = importlib.util.find_spec("agentenv")
-    for location in spec.submodule_search_locations or () if spec else ():
-        if location.startswith("/usr/"):
-            found.add(os.path.dirname(location))
-    return tuple(sorted(found))
+    found |= {Path(location).resolve() for location in spec.submodule_search_locations or ()} if spec else set()
+    shown = {place for place in found if place.is_dir() and any(map(place.is_relative_to, ("/usr", *_SYSTEM)))}
+    # A directory below one that is hidden is not there any more.
+    return tuple(sorted(map(os.fspath, (place for place in shown if shown.isdisjoint(place.parents)))))
 
 
 def synthetic_root(root: Path) -> Path:
