@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
-from agentenv.errors import ConfigurationError, did_you_mean
+from agentenv.errors import ConfigurationError, UnknownTaskError, did_you_mean
 from agentenv.task import GraderData, Task, TaskSet, stable_rng
 from agentenv.tasks.terminal.families import FAMILIES
 from agentenv.tasks.terminal.scenario import DIFFICULTIES, Family, Scenario, StartFile
@@ -26,6 +26,7 @@ _OOD_SIZE = 100
 _BUCKETS = {"train": range(8), "val": range(8, 9), "test": range(9, 10), "ood": range(10)}
 _ATTEMPTS = 1000
 _KEPT_SCENARIOS = 1024
+_MOST_SHOWN = 100
 
 
 class GeneratedTasks(TaskSet):
@@ -109,6 +110,20 @@ class GeneratedTasks(TaskSet):
         self._parse(task_id)
         return [[*actions, "submit"] for actions in self._scenario(task_id).near_misses]
 
+    def unknown(self, task_id: str, split_hint: str = "") -> UnknownTaskError:
+        """The error for an id that is not in the set, with a near one that is (of its number, if there is one)."""
+        number = task_id.rpartition("-")[2]
+        near = [
+            f"{name}-{difficulty}-{split}-{number if _in_split(number, split) else 0}"
+            for name, family in self._known.items()
+            for difficulty in DIFFICULTIES
+            for split in _BUCKETS
+            if family.ood == (split == "ood")
+        ]
+        shown = task_id if len(task_id) <= _MOST_SHOWN else f"{task_id[:_MOST_SHOWN]}..."
+        where = f" ({split_hint})" if split_hint else ""
+        return UnknownTaskError(f"task {shown!r} is not in {self.name!r}{where}.{did_you_mean(shown, near)}")
+
     @cached_property
     def _ids_by_split(self) -> dict[str, tuple[str, ...]]:
         return {split: tuple(self._list_ids(split)) for split in _BUCKETS}
@@ -127,10 +142,7 @@ class GeneratedTasks(TaskSet):
         name, difficulty, split, number = parts
         family = self._known.get(name)
         known_split = split in _BUCKETS and family is not None and family.ood == (split == "ood")
-        canonical = len(number) < 10 and number.isascii() and number.isdigit() and str(int(number)) == number
-        if family is None or difficulty not in DIFFICULTIES or not known_split or not canonical:
-            raise self.unknown(task_id)
-        if int(number) >= _size(split):
+        if family is None or difficulty not in DIFFICULTIES or not known_split or not _in_split(number, split):
             raise self.unknown(task_id)
         return family, difficulty, split, int(number)
 
@@ -146,6 +158,12 @@ class GeneratedTasks(TaskSet):
 
 def _size(split: str) -> int:
     return _OOD_SIZE if split == "ood" else _SIZES[split]
+
+
+def _in_split(number: str, split: str) -> bool:
+    """Whether a text is the number of one of the split's tasks, written in its one way."""
+    plain = len(number) < 10 and number.isascii() and number.isdigit() and str(int(number)) == number
+    return plain and int(number) < _size(split)
 
 
 def _bucket(instruction: str) -> int:

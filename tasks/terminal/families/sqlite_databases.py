@@ -309,10 +309,11 @@ _QUERIES: tuple[_Kind, ...] = (_names, _sum, _most)
 _CHANGES: tuple[_Kind, ...] = (_update, _delete, _insert, _create, _index)
 
 
-def _scenario(draw: Draw, kinds: Sequence[_Kind], most_goals: int) -> Scenario:
+def _scenario(draw: Draw, kinds: Sequence[_Kind], goals: slice) -> Scenario:
+    """Joins parts of one world; `goals` picks those of each part that are kept (the second is the strict one)."""
     world = _world(draw)
     base, parts = _files(world), [kind(draw, world) for kind in kinds]
-    parts = [replace(part, goals=part.goals[:most_goals]) for part in parts]
+    parts = [replace(part, goals=part.goals[goals]) for part in parts]
     parts[0] = replace(parts[0], files=base.files, setup=base.setup, requires=base.requires)
     opening = draw.one(
         (
@@ -324,7 +325,7 @@ def _scenario(draw: Draw, kinds: Sequence[_Kind], most_goals: int) -> Scenario:
 
 
 def _easy(draw: Draw) -> Scenario:
-    return _scenario(draw, [draw.one(_QUERIES + _CHANGES)], 3)
+    return _scenario(draw, [draw.one(_QUERIES + _CHANGES)], slice(3))
 
 
 def _medium(draw: Draw) -> Scenario:
@@ -333,12 +334,12 @@ def _medium(draw: Draw) -> Scenario:
         [*draw.some(_CHANGES, 1), *draw.some(_QUERIES, 1)],
         [*draw.some(_CHANGES, 2), _sum],
     ]
-    return _scenario(draw, draw.shuffled(draw.one(choices)), 2)
+    return _scenario(draw, draw.shuffled(draw.one(choices)), slice(2))
 
 
 def _hard(draw: Draw) -> Scenario:
     kinds = [*draw.some(_CHANGES, draw.number(2, 3)), *draw.some(_QUERIES, 2)]
-    return _scenario(draw, draw.shuffled(kinds), 2)
+    return _scenario(draw, draw.shuffled(kinds), slice(1, 2))
 
 
 FAMILY = Family(
