@@ -1,0 +1,113 @@
+"""Repositories as start files, and reading them back: git agrees with both, and nothing forged counts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import zlib
+from pathlib import Path
+
+import pytest
+
+from agentenv.errors import NotInStateError
+from agentenv.tasks.terminal.families._git_build import Repository
+from agentenv.tasks.terminal.families._git_read import GitView
+from tests.tasks.terminal.fake_view import ENV, FakeBox
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+
+TREE = {"b.txt": "one\n", "a/deep/c.md": "two\n", "a.txt": "three\n", "a-b/x": ""}
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> FakeBox:
+    repository = Repository("app")
+    first = repository.commit({"b.txt": "zero\n"}, "start", "ann")
+    repository.refs["refs/heads/main"] = repository.commit(TREE, "second", "bob", [first])
+    repository.refs["refs/tags/v1"] = first
+    box = FakeBox(tmp_path)
+    for entry in repository.start_files():
+        box.place(entry)
+    return box
+
+
+def git(box: FakeBox, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(box.root / "workspace/app"), *arguments], env=ENV, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_git_finds_no_fault_and_a_clean_working_tree(box: FakeBox) -> None:
+    assert git(box, "fsck", "--strict", "--full") == ""
+    assert git(box, "status", "--porcelain") == ""
+    assert git(box, "log", "--format=%s/%an") == "second/bob\nstart/ann"
+
+
+def test_commit_hashes_are_fixed(box: FakeBox) -> None:
+    assert git(box, "rev-parse", "v1", "main").split() == [
+        "3020efa935e7373a0de6f21c1e83244799c18918",
+        "2917455c37b57dcc94b4ee9bbc46f6cbcc3fd7c8",
+    ]
+
+
+def test_reader_sees_what_git_sees(box: FakeBox) -> None:
+    view = GitView(box, "app")
+    tip = view.branch("main")
+    assert tip == git(box, "rev-parse", "main")
+    assert view.files(tip) == {path: text.encode() for path, text in TREE.items()}
+    assert [commit.subject for commit in view.history(tip).values()] == ["second", "start"]
+    assert view.head_branch() == "main"
+
+
+def test_reader_sees_the_same_after_packing(box: FakeBox) -> None:
+    before = GitView(box, "app").files(git(box, "rev-parse", "main"))
+    git(box, "gc", "-q")
+    assert not (box.root / "workspace/app/.git/refs/heads/main").exists()
+    view = GitView(box, "app")
+    assert view.files(view.branch("main")) == before
+    assert view.tag("v1").commit == git(box, "rev-parse", "v1")
+
+
+def test_annotated_tag_has_a_message_and_a_plain_one_has_none(box: FakeBox) -> None:
+    git(box, "tag", "-a", "-m", "the note", "noted", "v1")
+    view = GitView(box, "app")
+    assert view.tag("noted").message == "the note"
+    assert view.tag("noted").commit == view.tag("v1").commit
+    assert view.tag("v1").message is None
+
+
+def test_object_under_a_hash_that_is_not_its_own_does_not_count(box: FakeBox) -> None:
+    view = GitView(box, "app")
+    tip = view.branch("main")
+    path = box.root / "workspace/app/.git/objects" / tip[:2] / tip[2:]
+    data = zlib.decompress(path.read_bytes()).replace(b"second", b"forged")
+    path.chmod(0o644)
+    path.write_bytes(zlib.compress(data))
+    with pytest.raises(NotInStateError, match="damaged"):
+        view.commit(tip)
+
+
+def test_replace_refs_do_not_change_what_is_read(box: FakeBox) -> None:
+    view = GitView(box, "app")
+    tip = view.branch("main")
+    git(box, "replace", tip, "v1")
+    assert git(box, "log", "-1", "--format=%s") == "start"
+    assert view.commit(tip).subject == "second"
+
+
+@pytest.mark.parametrize("text", ["", "ref: refs/heads/main", "ref: ../../../etc/passwd", "0" * 40, "\x00" * 41])
+def test_ref_that_leads_nowhere_is_no_crash(box: FakeBox, text: str) -> None:
+    (box.root / "workspace/app/.git/refs/heads/main").write_text(text)
+    with pytest.raises(NotInStateError):
+        GitView(box, "app").history(GitView(box, "app").branch("main"))
+
+
+def test_object_that_inflates_without_end_is_cut(box: FakeBox) -> None:
+    view = GitView(box, "app")
+    tip = view.branch("main")
+    path = box.root / "workspace/app/.git/objects" / tip[:2] / tip[2:]
+    path.chmod(0o644)
+    path.write_bytes(zlib.compress(b"commit 900000000\0" + b"a" * 30_000_000))
+    with pytest.raises(NotInStateError, match="damaged"):
+        view.commit(tip)
