@@ -346,7 +346,11 @@ def _count(draw: Draw) -> Part:
         files=(file(path, body),),
         do=(f'grep -c \'"{key}": "{group}"\' {path} > {out}',),
         instead=(f"{_load(path)}; print(sum(x['{key}'] == '{group}' for x in d))\" > {out}",),
-        wrong=((f"grep -c {key} {path} > {out}",), (f"grep -vc {group} {path} > {out}",), (f"wc -l < {path} > {out}",)),
+        wrong=(
+            (f"grep -c {key} {path} > {out}",),
+            (f"grep '\"{group}\"' {path} > {out}",),
+            (f"wc -l < {path} > {out}",),
+        ),
         goals=(c.check(f"{group} counted", c.has_number(out, groups.count(group)), c.has_bytes(path, body)),),
         requires=("python3",),
     )

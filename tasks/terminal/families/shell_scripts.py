@@ -128,7 +128,7 @@ def _count_word(draw: Draw, whole: bool) -> Part:
         _ask(draw, path, f"prints how many lines of the file given as first argument hold {word}"),
         f'grep -c {word} "$1"',
         f'grep {word} "$1" | wc -l',
-        (f'grep {word} "$1"', f'grep -vc {word} "$1"', 'wc -l < "$1"'),
+        (f'grep {word} "$1"', f'grep -o {word} "$1"', 'wc -l < "$1"'),
         cases,
         whole=whole,
     )
