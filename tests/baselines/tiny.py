@@ -26,7 +26,7 @@ def counting_policy(seed: int = 0) -> TinyPolicy:
         num_attention_heads=2,
         num_hidden_layers=2,
         intermediate_size=64,
-        max_position_embeddings=256,
+        max_position_embeddings=1024,
     )
     return TinyPolicy(TinyLM(config), tokenizer)
 

@@ -42,7 +42,7 @@ def test_a_sandbox_killed_in_mid_episode_is_played_again_or_left_out(kills: int,
         return KilledInMidEpisode(gym.make("agentenv/Terminal-v0", difficulty="easy", disable_env_checker=True))
 
     try:
-        collected = collect(FixedPolicy(["echo hello", "pwd", "submit"]), make, requests, workers=2, retries=1)
+        collected = collect(FixedPolicy(["echo hello", "pwd", "submit"]), make, requests, workers=1, retries=1)
     except IsolationUnavailableError as error:
         pytest.skip(f"no isolation here: {error}")
     assert collected.stats.retries == kills - failures
