@@ -288,7 +288,9 @@ class LocalSandbox(Sandbox):
     def _open_box(self, live: _Live) -> Supervised:
         live.init_limits = ""
         live.box = Supervised(live.place.path / "control", live.owner, lambda slave: self._start_shell(live, slave))
+        fired = live.watch.fired if live.watch is not None else ""
         live.watch = self._watch_over(live.place, live.groups, live.box.process, live.activity, live.look_at_init)
+        live.watch.fired = fired
         return live.box
 
     def _start_shell(self, live: _Live, slave: int) -> subprocess.Popen[bytes]:

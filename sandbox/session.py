@@ -32,6 +32,7 @@ _SETTLE_S = 0.5
 _START_S = 10.0
 _FIRST_START_S = 5.0
 _START_ATTEMPTS = 3
+_ENDED_S = 1.0
 _LADDER = ((signal.SIGINT, 0.4), (signal.SIGTERM, 0.4), (signal.SIGKILL, 0.6))
 
 
@@ -221,8 +222,11 @@ class LocalSession(Session):
 
     # How a command is followed.
 
-    def _converse(self, exchange: _Exchange, deadline: float) -> str:
-        """Sends, reads, until the report is there: ""; or "timeout", "broken" (no report), or a limit's note."""
+    def _converse(self, exchange: _Exchange, deadline: float, limited: bool = True) -> str:
+        """Sends, reads, until the report is there: ""; or "timeout", "broken" (no report), or a limit's note.
+
+        `limited`: whether a limit that fired ends it. The shell that starts after such an end is not to blame again.
+        """
         box = self.box
         poll = select.poll()
         for channel in (box.master, box.reply, box.death):
@@ -237,7 +241,8 @@ class LocalSession(Session):
                 return "timeout"
             if now >= next_tick:
                 next_tick = now + 0.1
-                if note := self._on_tick():
+                note = self._on_tick()
+                if note and limited:
                     return note
                 self._wake_shell()
                 # The shell reads the reporting line when the command is done: read, but no report, is a broken shell.
@@ -401,23 +406,34 @@ class LocalSession(Session):
         for attempt in range(_START_ATTEMPTS):
             if attempt:
                 self._clear_out()
-            if attempt or not self._fresh:
-                self.box.drain_script()
-                os.write(self.box.go, b"\n")
-            self._fresh = False
-            word = secrets.token_hex(12)
-            last = attempt == _START_ATTEMPTS - 1
-            lines = protocol.start_lines(b"/workspace" if last else self._cwd, {} if last else self._exports, word)
-            self._script_line = 1 + lines.count(b"\n")
-            exchange = _Exchange(word, lines, 4096)
-            self._converse(exchange, time.monotonic() + (_START_S if attempt else _FIRST_START_S))
-            if exchange.report is not None:
-                self._cwd = exchange.report.cwd or self._cwd
-                self._exports = exchange.report.exports
-                self._settle(exchange)
-                return attempt > 0
+            until = time.monotonic() + _ENDED_S
+            while True:
+                exchange = self._try_shell(attempt)
+                if exchange.report is not None:
+                    self._cwd = exchange.report.cwd or self._cwd
+                    self._exports = exchange.report.exports
+                    self._settle(exchange)
+                    return attempt > 0
+                if exchange.gone is None or time.monotonic() > until:
+                    break
+                # It was ended as it started: the watchdog may still be killing all that runs.
+                time.sleep(0.02)
             shown = exchange.output.text(400)[0].strip()
         raise _NoShellError(f"no shell can be started: {shown}")
+
+    def _try_shell(self, attempt: int) -> _Exchange:
+        """Has one shell start, in the agent's place and with its variables, but for the last attempt."""
+        if attempt or not self._fresh:
+            self.box.drain_script()
+            os.write(self.box.go, b"\n")
+        self._fresh = False
+        word = secrets.token_hex(12)
+        last = attempt == _START_ATTEMPTS - 1
+        lines = protocol.start_lines(b"/workspace" if last else self._cwd, {} if last else self._exports, word)
+        self._script_line = 1 + lines.count(b"\n")
+        exchange = _Exchange(word, lines, 4096)
+        self._converse(exchange, time.monotonic() + (_START_S if attempt else _FIRST_START_S), limited=False)
+        return exchange
 
 
 def _partial(data: bytes, marker: bytes) -> int:

@@ -217,8 +217,9 @@ def test_eight_terminals_side_by_side_do_not_disturb_each_other() -> None:
         try:
             observation, info = env.reset(seed=number)
             mark = f"echo {number} | tee ~/mine > /tmp/mine; export MINE={number}; (sleep 60; echo {number}) &"
-            look = "cat ~/mine /tmp/mine; echo $MINE; pgrep -fc 'sleep 60'; ls /tmp ~ /workspace; ls -d /proc/[0-9]*"
-            actions = (mark, look, *env.unwrapped.task_set.oracle(info["task_id"]))  # type: ignore[attr-defined]
+            wait = "until pgrep -x sleep > /dev/null; do :; done"
+            look = "cat ~/mine /tmp/mine; echo $MINE; pgrep -xc sleep; ls /tmp ~ /workspace"
+            actions = (mark, wait, look, *env.unwrapped.task_set.oracle(info["task_id"]))  # type: ignore[attr-defined]
             return [observation, info, *(play(env, action) for action in actions)]
         finally:
             env.close()
