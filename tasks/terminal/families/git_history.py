@@ -118,7 +118,7 @@ def _revert(draw: Draw, world: _World) -> Part:
         ),
         wrong=(
             (f'git -C {repo} revert --no-edit ":/{other}"',),
-            (f'git -C {repo} reset --hard ":/{subject}~1"',),
+            (f'git -C {repo} reset --hard ":/{subject}"',),
             (f'git -C {repo} revert --no-commit ":/{subject}"',),
         ),
         goals=(
@@ -322,7 +322,7 @@ def _author(draw: Draw, world: _World) -> Part:
         who,
         f'{git} log -1 --format=%an ":/{subject}"',
         f"git log --format='%s/%an' | grep '^{subject}/' | cut -d/ -f2",
-        (f'{git} log -1 --format=%ae ":/{subject}"', f'{git} log --format=%an ":/{subject}~1"'),
+        (f'{git} log -1 --format=%ae ":/{subject}"', f'{git} log -1 --format="%an <%ae>" ":/{subject}"'),
     )
 
 
@@ -349,7 +349,7 @@ def _count(draw: Draw, world: _World) -> Part:
         str(count),
         f"{git} log --author={who} --oneline | wc -l",
         f"git log --format=%an | grep -c '^{who}$'",
-        (f"{git} log --oneline | wc -l", f"{git} log --author={who} --format=%s"),
+        (f"{git} log --author={who} --format=%s", f"{git} log --author={who} --oneline | wc -w"),
     )
 
 
