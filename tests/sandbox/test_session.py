@@ -144,7 +144,7 @@ def test_returns_at_once_though_background_children_hold_the_terminal(box: Local
 def test_background_jobs_outlive_the_shell_but_not_the_sandbox(make: Make, end: str) -> None:
     box = make()
     shell = box.session()
-    shell.run("sleep 4242 &")
+    shell.run("sleep 4242 & until pgrep -f 'sleep 4242' > /dev/null; do :; done")
     shell.run(end)
     assert shell.run("pgrep -fc 'sleep 4242'").output == "1\n"
     first = box.session().box.process
