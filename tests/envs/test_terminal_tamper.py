@@ -142,6 +142,7 @@ def test_locking_ones_own_directories_is_no_platform_failure(quick: gym.Env[str,
 @pytest.mark.root
 @pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to become a plain user")
+@pytest.mark.timeout(900)
 def test_the_same_attacks_by_a_plain_user() -> None:
     chosen = f"{FILES} or shadowing and {SCRIPT} or race or flood or ends_its_own or locking"
     done = run_as_plain_user(["tests/envs/test_terminal_tamper.py", "-k", chosen, "-m", "not slow"])

@@ -35,7 +35,7 @@ def run_as_plain_user(arguments: Sequence[str]) -> subprocess.CompletedProcess[s
                  "PYTHONPATH": os.pathsep.join([str(repository), *(p for p in sys.path if "site-packages" in p)])},
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=800,
             check=False,
         )  # fmt: skip
     finally:

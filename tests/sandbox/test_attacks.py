@@ -342,6 +342,7 @@ def test_sparse_giants_cost_nothing(make: Make) -> None:
 @pytest.mark.root
 @pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to become a plain user")
+@pytest.mark.timeout(900)
 def test_the_same_suite_as_a_plain_user() -> None:
     done = run_as_plain_user(["tests/sandbox", "-m", "not slow"])
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
