@@ -16,7 +16,7 @@ setup-train:
 setup-test:
 	@.ci/setup dev
 
-train: setup-train  ## Warm start, GRPO with turn credit against outcome only, evaluation, report (about 12 minutes on 2 cores)
+train: setup-train  ## Warm start, GRPO with turn credit against outcome only, evaluation, report
 	$(PY) -m agentenv.baselines.main_job --out $(RUN)
 
 ablation: setup-train  ## The main job over 5 seeds, resumable; writes benchmarks/results/ (hours)
