@@ -91,7 +91,7 @@ class SandboxLostError(InfrastructureError):
 
 
 class GraderError(InfrastructureError):
-    """A check itself crashed or returned a value outside [0, 1]."""
+    """A check itself crashed or returned a value outside [0, 1]; the message never quotes what the check holds."""
 
 
 class IsolationUnavailableError(InfrastructureError):

@@ -6,6 +6,7 @@ text of what the agent typed. Success and progress are two readings of the same 
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from typing import Literal, Protocol, runtime_checkable
 from agentenv.errors import ConfigurationError, GraderError, InfrastructureError, NotInStateError
 
 __all__ = ["Check", "FileStat", "Progress", "RunResult", "StateView", "verify_checks"]
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,9 @@ class Progress:
             raise ConfigurationError(f"check names must differ, got {names}")
         for check, score in zip(checks, scores, strict=True):
             if not (isinstance(score, (int, float)) and math.isfinite(score) and 0 <= score <= 1):
-                raise GraderError(f"check {check.name!r} scored {score!r}; a score lies in [0, 1]")
+                # Not quoted: a check that gives the wrong thing back may give an expected value.
+                _LOG.debug("check %r scored %r", check.name, score)
+                raise GraderError(f"check {check.name!r} scored a {type(score).__name__} that is no number in [0, 1]")
         total = sum((Fraction(check.weight) for check in checks), Fraction(0))
         done = sum(
             (Fraction(c.weight) * Fraction(float(s)) for c, s in zip(checks, scores, strict=True)),
@@ -165,7 +170,9 @@ def verify_checks(checks: Sequence[Check], view: StateView) -> Progress:
     """Runs every check on a view of the state.
 
     A check that raises `NotInStateError` scores 0. `InfrastructureError` passes through. Anything else is the
-    grader's own fault and becomes `GraderError`, so that no agent is scored by a crash.
+    grader's own fault and becomes `GraderError`, so that no agent is scored by a crash. Such messages enter logs and
+    results files, so that they name the check and the class of the exception only; what it said may quote expected
+    values, and is in `__cause__` and in the log at level DEBUG.
 
     >>> verify_checks([Check("always", 1, lambda view: 1.0)], view=None).success
     True
@@ -181,7 +188,8 @@ def verify_checks(checks: Sequence[Check], view: StateView) -> Progress:
         except InfrastructureError:
             raise
         except Exception as crash:  # the grader boundary: a crash must never become a score
-            raise GraderError(f"check {check.name!r} crashed: {type(crash).__name__}: {crash}") from crash
+            _LOG.debug("check %r crashed", check.name, exc_info=crash)
+            raise GraderError(f"check {check.name!r} crashed: {type(crash).__name__}") from crash
         scores.append(score)
         evidence.append(line)
     return Progress.of(checks, scores, evidence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from fractions import Fraction
 
@@ -81,6 +82,26 @@ def test_a_crashing_check_is_a_platform_failure_not_a_zero() -> None:
     with pytest.raises(GraderError, match="'a' crashed: KeyError") as caught:
         verify_checks([Check("a", 1, crash)], view=None)  # type: ignore[arg-type]
     assert isinstance(caught.value, InfrastructureError)
+
+
+def test_what_a_crash_quotes_stays_out_of_the_message(caplog: pytest.LogCaptureFixture) -> None:
+    def crash(view: object) -> float:
+        raise ValueError("expected the-hidden-answer")
+
+    with caplog.at_level(logging.INFO), pytest.raises(GraderError) as caught:
+        verify_checks([Check("a", 1, crash)], view=None)  # type: ignore[arg-type]
+    assert str(caught.value) == "check 'a' crashed: ValueError"
+    assert "hidden" not in caplog.text
+    assert "the-hidden-answer" in str(caught.value.__cause__)
+    with caplog.at_level(logging.DEBUG), pytest.raises(GraderError):
+        verify_checks([Check("a", 1, crash)], view=None)  # type: ignore[arg-type]
+    assert "the-hidden-answer" in caplog.text
+
+
+def test_a_value_that_is_no_score_is_not_quoted() -> None:
+    with pytest.raises(GraderError, match="'a' scored a str that") as caught:
+        Progress.of([check("a")], ["the-hidden-answer"])  # type: ignore[list-item]
+    assert "hidden" not in str(caught.value)
 
 
 def test_a_lost_sandbox_passes_through() -> None:

@@ -17,9 +17,8 @@ from pathlib import Path
 from agentenv.errors import LimitUnenforceableError
 from agentenv.sandbox.base import Limits
 
-__all__ = ["ControlGroups", "Controllers", "controllers", "enforcement", "require"]
+__all__ = ["ControlGroups", "Controllers", "controllers", "enforcement", "find_controllers", "require"]
 
-_MOUNTS = Path("/proc/self/mountinfo")
 _GRACE_S = 2.0
 
 
@@ -34,8 +33,13 @@ class Controllers:
 @lru_cache(maxsize=1)
 def controllers() -> Controllers:
     """Finds where groups can really be made (tried by making one), once per process."""
-    own = _own_groups()
-    mounts = _cgroup_mounts()
+    return find_controllers(Path("/proc/self"))
+
+
+def find_controllers(process: Path) -> Controllers:
+    """The same, for a process whose `cgroup` and `mountinfo` files are in a directory."""
+    own = _own_groups(process / "cgroup")
+    mounts = _cgroup_mounts(process / "mountinfo")
     first: dict[str, Path] = {}
     for name in ("memory", "pids", "freezer"):
         if name in mounts and (parent := _writable(mounts[name], own.get(name, "/"))):
@@ -48,25 +52,26 @@ def controllers() -> Controllers:
             with contextlib.suppress(OSError):
                 enabled = (parent / "cgroup.subtree_control").read_text(encoding="ascii").split()
                 wanted = [name for name in ("memory", "pids") if name in enabled]
-                if wanted and _makable(parent):
+                # A process may move between two groups only if it may write to their common ancestor.
+                if wanted and os.access(parent / "cgroup.procs", os.W_OK) and _makable(parent):
                     return Controllers(2, dict.fromkeys([*wanted, "freezer"], parent))
     return Controllers(0, {})
 
 
-def _own_groups() -> dict[str, str]:
+def _own_groups(file: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     with contextlib.suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+        for line in file.read_text(encoding="utf-8").splitlines():
             _, names, path = line.split(":", 2)
             for name in names.split(","):
                 found[name] = path
     return found
 
 
-def _cgroup_mounts() -> dict[str, Path]:
+def _cgroup_mounts(file: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     with contextlib.suppress(OSError):
-        for line in _MOUNTS.read_text(encoding="utf-8").splitlines():
+        for line in file.read_text(encoding="utf-8").splitlines():
             left, _, right = line.partition(" - ")
             kind, _, options = right.split(" ", 2)
             place = Path(left.split(" ")[4])

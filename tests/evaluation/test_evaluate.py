@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from agentenv.evaluation.journal import partial_path
 from agentenv.evaluation.results import Results, read_results
 from agentenv.policy.base import Prompt, Sample, Sampling
 from agentenv.policy.scripted import FixedPolicy, OraclePolicy
+from agentenv.progress import Check
+from agentenv.task import GraderData
 from tests.evaluation.counting import ENV_ID, CountingTasks
 
 
@@ -163,6 +166,23 @@ def test_a_policy_that_breaks_down_keeps_what_was_played(tmp_path: Path) -> None
     with pytest.raises(InfrastructureError, match="the engine died"):
         play(Breaking(["submit"]), out=out, workers=2)
     assert len(partial_path(out).read_text().splitlines()) > 1
+
+
+def test_what_a_crashing_grader_quotes_enters_neither_results_nor_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def crash(view: Any) -> float:
+        if view:
+            raise ValueError("expected the-hidden-answer")
+        return 0.0
+
+    monkeypatch.setattr(CountingTasks, "grader", lambda self, task_id: GraderData([Check("bad", 1, crash)]))
+    out = tmp_path / "r.json"
+    with caplog.at_level(logging.INFO):
+        play(FixedPolicy(["add", "submit"]), tasks=2, out=out)
+    assert "check 'bad' crashed: ValueError" in json.loads(out.read_text())["failures"][0]["error"]
+    assert "'bad' crashed" in caplog.text
+    assert "hidden" not in out.read_text() + caplog.text
 
 
 def test_the_results_file_is_strict_json_with_the_spec(tmp_path: Path) -> None:
