@@ -1,7 +1,7 @@
 """Stages of a comparison as processes side by side, each with a bar. Invariant: what is done is not done again.
 
 A process per job, because each uses one core: more threads only slow a small model down. Jobs are resumable by
-themselves, so a Ctrl-C stops them all and the next run goes on.
+themselves, so a Ctrl-C stops them all and the next run goes on; nor does a job outlive this process (see `lifeline`).
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ def run_jobs(jobs: Sequence[Job], parallel: int) -> None:
                     bar.update(bars[job.name], completed=completed, description=f"{job.name}  {text}")
                     if process.poll() is not None:
                         running.remove((job, process))
+                        _let_go(process)
                         _check(job, process)
                         _LOG.info("%s: done%s", job.name, f" ({text})" if text else "")
         finally:
@@ -103,11 +104,16 @@ def _start(job: Job) -> subprocess.Popen[bytes]:
     job.log.parent.mkdir(parents=True, exist_ok=True)
     with job.log.open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", job.module, *job.flags],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-m", "agentenv.baselines.lifeline", job.module, *job.flags],
+            stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
         )
+
+
+def _let_go(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def _check(job: Job, process: subprocess.Popen[bytes]) -> None:
@@ -132,3 +138,4 @@ def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
         if process.poll() is None:
             process.kill()
             process.wait()
+        _let_go(process)
