@@ -1,7 +1,7 @@
 """Reads a git repository that an agent left. Invariant: an object counts only when its content has its hash.
 
 Refs and loose objects are read from their files, without a process. Only where objects were packed does git itself
-run, on a throw-away fork, and what it prints is checked in the same way.
+run, on a throw-away fork, once for all checks that share `Objects`; what it prints is checked in the same way.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import binascii
 import hashlib
 import re
 import zlib
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 from agentenv.errors import NotInStateError
 from agentenv.progress import StateView
 from agentenv.tasks.terminal.families import _checks as c
 
-__all__ = ["Commit", "GitView", "Tag"]
+__all__ = ["Commit", "GitView", "Objects", "Tag"]
 
 _MOST_BYTES = 1 << 20
+_MOST_BYTES_OF_ALL = 32 << 20
 _MOST_COMMITS = 300
 _MOST_FILES = 300
 _HASH = re.compile(r"[0-9a-f]{40}")
@@ -48,13 +48,36 @@ class Tag:
     message: str | None
 
 
-class GitView:
-    """The repository at a path. Every method raises `NotInStateError` for what is missing or malformed."""
+@dataclass
+class Objects:
+    """Objects of one repository, read through one view: hash to kind and body."""
 
-    def __init__(self, view: StateView, where: str) -> None:
+    loose: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    packed: dict[str, tuple[str, bytes]] | None = None
+    size: int = 0
+
+    def add(self, name: str, kind: str, body: bytes) -> None:
+        """Keeps a loose object. Raises `NotInStateError` for more than a check reads."""
+        self.size += len(body)
+        if self.size > _MOST_BYTES_OF_ALL:
+            raise NotInStateError("the repository holds more than a check reads")
+        self.loose[name] = kind, body
+
+
+class GitView:
+    """The repository at a path. Every method raises `NotInStateError` for what is missing or malformed.
+
+    Args:
+        view: A state.
+        where: The repository's directory.
+        objects: What was read of it through this very view; by default nothing.
+    """
+
+    def __init__(self, view: StateView, where: str, objects: Objects | None = None) -> None:
         self._view = view
         self._where = where
         self._git = f"{where}/.git"
+        self._objects = objects if objects is not None else Objects()
 
     def head_branch(self) -> str:
         """The branch that is checked out."""
@@ -124,22 +147,28 @@ class GitView:
     def files(self, commit: str) -> dict[str, bytes]:
         """Path to content of every file in a commit's tree."""
         found: dict[str, bytes] = {}
-        self._walk(self.commit(commit).tree, "", found)
+        entries, todo = 0, [("", self.commit(commit).tree)]
+        while todo:
+            above, tree = todo.pop()
+            rest = self._body(tree, "tree")
+            while rest:
+                head, _, rest = rest.partition(b"\0")
+                mode, _, raw = head.partition(b" ")
+                name, path = rest[:20].hex(), f"{above}{raw.decode('utf-8', 'replace')}"
+                rest = rest[20:]
+                entries += 1  # of directories too: few trees can name each other very often
+                if entries > _MOST_FILES or path.count("/") > 20:
+                    raise NotInStateError(f"{self._where} has more files than a check reads")
+                if mode == b"40000":
+                    todo.append((f"{path}/", name))
+                else:
+                    found[path] = self._body(name, "blob") if mode in (b"100644", b"100755") else b""
         return found
 
-    def _walk(self, tree: str, above: str, found: dict[str, bytes]) -> None:
-        rest = self._body(tree, "tree")
-        while rest:
-            head, _, rest = rest.partition(b"\0")
-            mode, _, raw = head.partition(b" ")
-            name, path = rest[:20].hex(), f"{above}{raw.decode('utf-8', 'replace')}"
-            rest = rest[20:]
-            if len(found) > _MOST_FILES or path.count("/") > 20:
-                raise NotInStateError(f"{self._where} has more files than a check reads")
-            if mode == b"40000":
-                self._walk(name, f"{path}/", found)
-            else:
-                found[path] = self._body(name, "blob") if mode in (b"100644", b"100755") else b""
+    def commits_with(self, branch: str, path: str, content: str) -> list[Commit]:
+        """The commits in a branch's history in which the file at a path has this content."""
+        history = self.history(self.branch(branch))
+        return [commit for name, commit in history.items() if self.files(name).get(path) == content.encode()]
 
     def _body(self, name: str, kind: str) -> bytes:
         found, body = self._object(name)
@@ -148,11 +177,16 @@ class GitView:
         return body
 
     def _object(self, name: str) -> tuple[str, bytes]:
-        if not _HASH.fullmatch(name):
-            raise NotInStateError(f"{name[:60]!r} is no object name")
-        path = f"{self._git}/objects/{name[:2]}/{name[2:]}"
-        if not self._view.exists(path):
-            return self._packed_object(name)
+        if name not in self._objects.loose:
+            if not _HASH.fullmatch(name):
+                raise NotInStateError(f"{name[:60]!r} is no object name")
+            path = f"{self._git}/objects/{name[:2]}/{name[2:]}"
+            if not self._view.exists(path):
+                return self._packed_object(name)
+            self._objects.add(name, *self._loose_object(name, path))
+        return self._objects.loose[name]
+
+    def _loose_object(self, name: str, path: str) -> tuple[str, bytes]:
         inflate = zlib.decompressobj()
         try:
             data = inflate.decompress(c.regular(self._view, path), _MOST_BYTES)
@@ -165,20 +199,21 @@ class GitView:
         return kind.decode("ascii", "replace"), body
 
     def _packed_object(self, name: str) -> tuple[str, bytes]:
-        found = self._packs.get(name)
+        if self._objects.packed is None:
+            self._objects.packed = self._packs()
+        found = self._objects.packed.get(name)
         if found is None:
             raise NotInStateError(f"object {name} is not in {self._where}")
         return found
 
-    @cached_property
     def _packs(self) -> dict[str, tuple[str, bytes]]:
         if not any(name.endswith(".pack") for name in self._view.listdir(f"{self._git}/objects/pack")):
             return {}
         script = f"git -C '{self._where}' cat-file --batch --batch-all-objects | base64 -w 0"
         try:
             rest = base64.b64decode(self._view.run(script).stdout, validate=True)
-        except (binascii.Error, ValueError) as fault:
-            raise NotInStateError(f"the packs of {self._where} cannot be read") from fault
+        except (binascii.Error, ValueError):
+            return {}  # longer than a check reads, or written by something else: nothing in it counts
         found: dict[str, tuple[str, bytes]] = {}
         while rest:
             head, _, rest = rest.partition(b"\n")

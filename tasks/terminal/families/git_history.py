@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agentenv.progress import StateView
 from agentenv.tasks.terminal.families import _checks as c
+from agentenv.tasks.terminal.families import _git_parts as parts
 from agentenv.tasks.terminal.families import _words
 from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._git_build import Repository
-from agentenv.tasks.terminal.families._git_read import GitView
-from agentenv.tasks.terminal.families._parts import Part, join
-from agentenv.tasks.terminal.scenario import Family, Scenario, StartFile
+from agentenv.tasks.terminal.families._parts import Part
+from agentenv.tasks.terminal.scenario import Family, Scenario
 
 __all__ = ["FAMILY"]
 
 _VERBS = ("add", "fix", "tune", "change", "check", "improve", "review", "adjust")
+_ROLES = ("undone", "restored", "edited", "discarded", "renamed", "removed", "rest")
 
 
-@dataclass(frozen=True)
-class _World:
+@dataclass(frozen=True, kw_only=True)
+class _World(parts.World):
     """A repository whose parts each have a file of their own, so that they can be done in any order."""
 
-    repo: str
-    files: tuple[StartFile, ...]
     names: Mapping[str, str]  # what a file is for -> its name
     old: Mapping[str, str]  # contents at the tag
     new: Mapping[str, str]  # contents at the tip
@@ -35,43 +34,11 @@ class _World:
     version: str
     tagged: str  # subject of the tagged commit
 
-    @property
-    def tip(self) -> str:
-        return list(self.commits.values())[-1]
-
-    def kept(self, view: StateView) -> bool:
-        """The history that was there is still there."""
-        git = GitView(view, self.repo)
-        return self.tip in git.history(git.branch("main"))
-
-    def committed(self, path: str, content: str | None) -> c.Condition:
-        """`main` has this content at a path (None: has no such path), on top of the old history."""
-
-        def holds(view: StateView) -> bool:
-            git = GitView(view, self.repo)
-            found = git.files(git.branch("main")).get(path)
-            return found == (None if content is None else content.encode()) and self.kept(view)
-
-        return holds
-
-    def here(self, path: str, content: str) -> c.Condition:
-        """The working tree has this content at a path of the repository."""
-        return c.has_bytes(f"{self.repo}/{path}", content)
-
-    def untouched(self, view: StateView) -> bool:
-        """Whether all files that no part is about are as they were, in `main` and in the working tree."""
-        git = GitView(view, self.repo)
-        same = git.files(git.branch("main")).get(self.names["rest"]) == self.new["rest"].encode()
-        return same and self.here(self.names["rest"], self.new["rest"])(view)
-
-
-_ROLES = ("undone", "restored", "edited", "discarded", "renamed", "removed", "rest")
-
 
 def _world(draw: Draw) -> _World:
-    repo, version = draw.directory(), f"v{draw.number(0, 9)}.{draw.number(0, 9)}"
+    repo, version = draw.directory(), parts.version(draw)
     people, words = [draw.new(_words.USERS) for _ in range(3)], draw.words(8)
-    names = {role: draw.file(draw.one(("txt", "md", "cfg", "csv"))) for role in _ROLES}
+    names = parts.file_names(draw, _ROLES)
     old = {role: draw.body(2) for role in _ROLES}
     new = {**old, **{role: draw.body(3) for role in ("undone", "restored", "edited")}}
     repository = Repository(repo)
@@ -92,25 +59,37 @@ def _world(draw: Draw) -> _World:
     tagged = commit(words[2], first[5:], old)
     later = draw.shuffled(("undone", "restored", "edited"))
     subjects = {role: commit(word, [role], new) for role, word in zip(later, words[3:], strict=False)}
-    repository.refs["refs/heads/main"] = list(commits.values())[-1]
+    tip = list(commits.values())[-1]
+    repository.refs["refs/heads/main"] = tip
     repository.refs[f"refs/tags/{version}"] = commits[tagged]
     pending = {role: draw.body(2) for role in ("edited", "discarded")}
-    files = repository.start_files({names[role]: text for role, text in pending.items()})
-    return _World(repo, files, names, old, new, pending, subjects, commits, authors, version, tagged)
+    return _World(
+        repo=repo,
+        files=repository.start_files({names[role]: text for role, text in pending.items()}),
+        tip=tip,
+        rest=(names["rest"], new["rest"]),
+        names=names,
+        old=old,
+        new=new,
+        pending=pending,
+        subjects=subjects,
+        commits=commits,
+        authors=authors,
+        version=version,
+        tagged=tagged,
+    )
 
 
 def _revert(draw: Draw, world: _World) -> Part:
     repo, name, subject = world.repo, world.names["undone"], world.subjects["undone"]
     other = next(known for known in list(world.subjects.values())[::-1] if known != subject)
     text = world.old["undone"]
-    return Part(
-        ask=draw.one(
-            (
-                f'revert the commit "{subject}" with a new commit',
-                f'undo the commit "{subject}" by reverting it, in a new commit',
-            )
+    return parts.part(
+        draw,
+        (
+            f'revert the commit "{subject}" with a new commit',
+            f'undo the commit "{subject}" by reverting it, in a new commit',
         ),
-        files=(),
         do=(f'git -C {repo} revert --no-edit ":/{subject}"',),
         instead=(
             f'cd {repo} && git show -R ":/{subject}" | git apply',
@@ -126,20 +105,17 @@ def _revert(draw: Draw, world: _World) -> Part:
             c.check("revert committed", world.here(name, text), world.committed(name, text)),
             c.check("only this reverted", world.committed(name, text), world.untouched),
         ),
-        requires=("git",),
     )
 
 
 def _restore(draw: Draw, world: _World) -> Part:
     repo, name, text = world.repo, world.names["restored"], world.old["restored"]
-    return Part(
-        ask=draw.one(
-            (
-                f"bring {name} back to its content at tag {world.version} and commit it",
-                f"commit {name} with the content that it had at tag {world.version}",
-            )
+    return parts.part(
+        draw,
+        (
+            f"bring {name} back to its content at tag {world.version} and commit it",
+            f"commit {name} with the content that it had at tag {world.version}",
         ),
-        files=(),
         do=(f"git -C {repo} checkout {world.version} -- {name}", f"git -C {repo} commit -m 'restore {name}'"),
         instead=(f"cd {repo} && git show {world.version}:{name} > {name}", f"git commit -m old {name} && cd .."),
         wrong=(
@@ -152,7 +128,6 @@ def _restore(draw: Draw, world: _World) -> Part:
             c.check("content committed", world.here(name, text), world.committed(name, text)),
             c.check("only this restored", world.committed(name, text), world.untouched),
         ),
-        requires=("git",),
     )
 
 
@@ -161,27 +136,18 @@ def _commit(draw: Draw, world: _World) -> Part:
     other = world.names["discarded"]
 
     def said(view: StateView) -> bool:
-        git = GitView(view, repo)
-        found = git.history(git.branch("main"))
-        return any(
-            entry.subject == message and git.files(sha).get(name) == text.encode() for sha, entry in found.items()
-        )
+        return any(commit.subject == message for commit in world.git(view).commits_with("main", name, text))
 
     def alone(view: StateView) -> bool:
-        git = GitView(view, repo)
-        return all(
-            git.files(sha).get(other) != world.pending["discarded"].encode() for sha in git.history(git.branch("main"))
-        )
+        return not world.git(view).commits_with("main", other, world.pending["discarded"])
 
     done = world.committed(name, text)
-    return Part(
-        ask=draw.one(
-            (
-                f'commit the pending change of {name}, and only that, with the message "{message}"',
-                f'commit only the modified file {name}; message: "{message}"',
-            )
+    return parts.part(
+        draw,
+        (
+            f'commit the pending change of {name}, and only that, with the message "{message}"',
+            f'commit only the modified file {name}; message: "{message}"',
         ),
-        files=(),
         do=(f"git -C {repo} commit -m '{message}' {name}",),
         instead=(f"cd {repo} && git add {name}", f'git commit -q -m "{message}" && cd ..'),
         wrong=(
@@ -194,18 +160,15 @@ def _commit(draw: Draw, world: _World) -> Part:
             c.check("message", done, said),
             c.check("nothing else committed", done, said, alone, world.untouched),
         ),
-        requires=("git",),
     )
 
 
 def _discard(draw: Draw, world: _World) -> Part:
     repo, name, text = world.repo, world.names["discarded"], world.new["discarded"]
     right = (world.here(name, text), world.committed(name, text))
-    return Part(
-        ask=draw.one(
-            (f"discard the uncommitted change of {name}", f"throw away the uncommitted change in the file {name}")
-        ),
-        files=(),
+    return parts.part(
+        draw,
+        (f"discard the uncommitted change of {name}", f"throw away the uncommitted change in the file {name}"),
         do=(f"git -C {repo} checkout -- {name}",),
         instead=(f"cd {repo} && git show HEAD:{name} > {name} && cd ..",),
         wrong=(
@@ -218,7 +181,6 @@ def _discard(draw: Draw, world: _World) -> Part:
             c.check("history as it was", *right, world.kept, world.untouched),
             c.check("other change kept", *right, _edit_lives(world)),
         ),
-        requires=("git",),
     )
 
 
@@ -231,9 +193,9 @@ def _rename(draw: Draw, world: _World) -> Part:
     repo, name, text = world.repo, world.names["renamed"], world.new["renamed"]
     new = draw.file(name.rpartition(".")[2])
     moved = (world.here(new, text), c.absent(f"{repo}/{name}"))
-    return Part(
-        ask=draw.one((f"rename {name} to {new} and commit", f"give {name} the name {new}, and commit that")),
-        files=(),
+    return parts.part(
+        draw,
+        (f"rename {name} to {new} and commit", f"give {name} the name {new}, and commit that"),
         do=(f"git -C {repo} mv {name} {new}", f"git -C {repo} commit -m 'rename {name}'"),
         instead=(f"cd {repo} && mv {name} {new} && git add {new}", f"git rm -q {name} && git commit -m move && cd .."),
         wrong=(
@@ -245,16 +207,15 @@ def _rename(draw: Draw, world: _World) -> Part:
             c.check("new name committed", *moved, world.committed(new, text)),
             c.check("old name gone", *moved, world.committed(new, text), world.committed(name, None), world.untouched),
         ),
-        requires=("git",),
     )
 
 
 def _remove(draw: Draw, world: _World) -> Part:
     repo, name = world.repo, world.names["removed"]
     gone = c.absent(f"{repo}/{name}")
-    return Part(
-        ask=draw.one((f"remove {name} and commit that", f"delete the tracked file {name} in a commit")),
-        files=(),
+    return parts.part(
+        draw,
+        (f"remove {name} and commit that", f"delete the tracked file {name} in a commit"),
         do=(f"git -C {repo} rm {name}", f"git -C {repo} commit -m 'remove {name}'"),
         instead=(f"rm {repo}/{name}", f"git -C {repo} commit -m gone {name}"),
         wrong=((f"rm {repo}/{name}",), (f"git -C {repo} rm --cached {name}",), (f"git -C {repo} rm {name}",)),
@@ -263,31 +224,24 @@ def _remove(draw: Draw, world: _World) -> Part:
             c.check("removal committed", gone, world.committed(name, None), world.untouched),
             c.check("removed in a new commit", gone, world.committed(name, None), world.kept),
         ),
-        requires=("git",),
     )
 
 
 def _tag(draw: Draw, world: _World) -> Part:
     repo, subject, tag = world.repo, draw.one(list(world.commits)[:2]), f"{draw.word()}-{draw.number(1, 9)}"
 
-    def right(view: StateView) -> bool:
-        return GitView(view, repo).tag(tag).commit == world.commits[subject]
-
-    def there(view: StateView) -> bool:
-        return GitView(view, repo).has(f"refs/tags/{tag}")
-
-    return Part(
-        ask=draw.one((f'tag the commit "{subject}" as {tag}', f'put the tag {tag} on the commit "{subject}"')),
-        files=(),
+    right = world.tag_at(tag, world.commits[subject])
+    return parts.part(
+        draw,
+        (f'tag the commit "{subject}" as {tag}', f'put the tag {tag} on the commit "{subject}"'),
         do=(f'git -C {repo} tag {tag} ":/{subject}"',),
         instead=(f"git -C {repo} tag -a -m note {tag} $(git -C {repo} log --format=%H --grep='{subject}')",),
         wrong=((f"git -C {repo} tag {tag}",), (f'git -C {repo} branch {tag} ":/{subject}"',)),
         goals=(
-            c.check("tag made", there),
+            c.check("tag made", world.has(f"refs/tags/{tag}")),
             c.check("tag on the commit", right),
             c.check("history kept", right, world.kept, world.untouched),
         ),
-        requires=("git",),
     )
 
 
@@ -295,20 +249,16 @@ def _query(
     draw: Draw, world: _World, what: Sequence[str], answer: str, do: str, instead: str, wrong: Sequence[str]
 ) -> Part:
     """Writes an answer of the history to a file outside of the repository."""
-    name = draw.file("txt")
-    out, right = f"/workspace/{name}", c.has_lines(name, answer.split("\n"))
-    return Part(
-        ask=draw.one((f"write {draw.one(what)} to {out}", f"in {out} put {draw.one(what)}")),
-        files=(),
-        do=(f"{do} > {out}",),
-        instead=(f"cd {world.repo}", f"{instead} > ../{name}", "cd .."),
-        wrong=tuple((f"{command} > {out}",) for command in wrong),
-        goals=(
-            c.check(f"{name} written", c.is_file(name)),
-            c.check(f"{name} right", right),
-            c.check(f"{name} from kept history", right, world.kept, world.untouched),
-        ),
-        requires=("git",),
+    kept = ("from kept history", c.all_of(world.kept, world.untouched))
+    return parts.query(
+        draw,
+        world,
+        what,
+        lambda path: c.has_lines(path, answer.split("\n")),
+        kept,
+        do=do,
+        instead=instead,
+        wrong=wrong,
     )
 
 
@@ -399,31 +349,18 @@ _CHANGES: tuple[_Kind, ...] = (_revert, _restore, _commit, _rename, _remove, _ta
 _QUERIES: tuple[_Kind, ...] = (_author, _hash, _count, _old_content, _tagged_subject, _touched)
 
 
-def _scenario(draw: Draw, kinds: Sequence[_Kind], most_goals: int) -> Scenario:
-    """Joins parts of one world. `most_goals` of each are kept, the strictest: later ones imply those before.
-
-    The last mistake of a part may leave its change staged; beside other parts, their commits would put it right.
-    """
-    world = _world(draw)
-    parts = [kind(draw, world) for kind in kinds]
-    if len(parts) > 1:
-        parts = [replace(part, wrong=part.wrong[:-1]) for part in parts]
-    parts = [replace(part, goals=part.goals[-most_goals:]) for part in parts]
-    parts[0] = replace(parts[0], files=world.files)
-    return join(draw, parts, f"In the git repository {world.repo}:")
-
-
 def _easy(draw: Draw) -> Scenario:
-    return _scenario(draw, [draw.one((*_CHANGES, _discard, *_QUERIES))], 3)
+    return parts.scenario(draw, _world, [draw.one((*_CHANGES, _discard, *_QUERIES))], 3)
 
 
 def _medium(draw: Draw) -> Scenario:
-    return _scenario(draw, draw.shuffled([draw.one((*_CHANGES, _discard)), *draw.some(_QUERIES, draw.number(1, 2))]), 2)
+    kinds = [draw.one((*_CHANGES, _discard)), *draw.some(_QUERIES, draw.number(1, 2))]
+    return parts.scenario(draw, _world, draw.shuffled(kinds), 2)
 
 
 def _hard(draw: Draw) -> Scenario:
     kinds = [*draw.some(_CHANGES, draw.number(2, 3)), *draw.some(_QUERIES, draw.number(2, 2))]
-    return _scenario(draw, draw.shuffled(kinds), 2)
+    return parts.scenario(draw, _world, draw.shuffled(kinds), 2)
 
 
 FAMILY = Family(

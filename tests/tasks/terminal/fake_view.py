@@ -73,6 +73,10 @@ class FakeBox:
         out, err = (self._out(raw.decode("utf-8", "replace")) for raw in (done.stdout, done.stderr))
         return RunResult(done.returncode, out, err)
 
+    def view(self) -> FakeBox:
+        """The state as it is now: checks may keep what they read through one view, but not longer."""
+        return FakeBox(self.root)
+
     def read(self, path: str, max_bytes: int = 4 << 20) -> bytes:
         real = Path(os.path.realpath(self._checked(path)))
         try:

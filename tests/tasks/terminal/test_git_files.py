@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import subprocess
 import zlib
@@ -10,9 +11,13 @@ from pathlib import Path
 import pytest
 
 from agentenv.errors import NotInStateError
+from agentenv.progress import RunResult
+from agentenv.tasks.terminal.families import git_history
 from agentenv.tasks.terminal.families._git_build import Repository
+from agentenv.tasks.terminal.families._git_parts import World
 from agentenv.tasks.terminal.families._git_read import GitView
-from tests.tasks.terminal.fake_view import ENV, FakeBox
+from tests.tasks.terminal import family_suite
+from tests.tasks.terminal.fake_view import ENV, FakeBox, replay
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -31,11 +36,9 @@ def box(tmp_path: Path) -> FakeBox:
     return box
 
 
-def git(box: FakeBox, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(box.root / "workspace/app"), *arguments], env=ENV, capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
+def git(box: FakeBox, *arguments: str, given: str = "") -> str:
+    argv = ["git", "-C", str(box.root / "workspace/app"), *arguments]
+    return subprocess.run(argv, env=ENV, input=given, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_git_finds_no_fault_and_a_clean_working_tree(box: FakeBox) -> None:
@@ -111,3 +114,60 @@ def test_object_that_inflates_without_end_is_cut(box: FakeBox) -> None:
     path.write_bytes(zlib.compress(b"commit 900000000\0" + b"a" * 30_000_000))
     with pytest.raises(NotInStateError, match="damaged"):
         view.commit(tip)
+
+
+def test_checks_of_one_verification_run_git_once_for_packed_objects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = family_suite.build(git_history.FAMILY, "hard", 0)
+    box = replay(scenario, [*scenario.oracle, "cd /workspace && git -C */ gc -q"], tmp_path)
+    assert list(tmp_path.glob("workspace/*/.git/objects/pack/*.pack"))
+    runs: list[str] = []
+    run = FakeBox.run
+
+    def counted(view: FakeBox, script: str) -> RunResult:
+        runs.append(script)
+        return run(view, script)
+
+    monkeypatch.setattr(FakeBox, "run", counted)
+    assert family_suite.progress(scenario, box).success
+    assert len(runs) == 1
+
+
+def test_the_next_verification_reads_anew(tmp_path: Path) -> None:
+    scenario = family_suite.build(git_history.FAMILY, "hard", 0)
+    box = replay(scenario, scenario.oracle, tmp_path)
+    assert family_suite.progress(scenario, box).success
+    for commit in tmp_path.glob("workspace/*/.git/objects/??/*"):
+        commit.unlink()
+    assert not family_suite.progress(scenario, box).success
+
+
+def test_what_was_read_dies_with_its_view(box: FakeBox) -> None:
+    world = World(repo="app", files=(), tip="", rest=("", ""))
+    view = box.view()
+    world.git(view).files(GitView(view, "app").branch("main"))
+    assert len(world._objects) == 1
+    del view
+    gc.collect()
+    assert len(world._objects) == 0
+
+
+def test_trees_that_name_one_another_without_end_are_cut(box: FakeBox) -> None:
+    inner = git(box, "mktree")
+    for _ in range(15):
+        rows = "".join(f"040000 tree {inner}\tt{number}\n" for number in range(9))
+        inner = git(box, "mktree", given=rows)
+    commit = git(box, "commit-tree", "-m", "bomb", inner)
+    with pytest.raises(NotInStateError, match="more files"):
+        GitView(box, "app").files(commit)
+
+
+def test_objects_larger_together_than_a_check_reads_are_cut(box: FakeBox) -> None:
+    rows = []
+    for number in range(40):
+        blob = git(box, "hash-object", "-w", "--stdin", given=f"{number}" + "a" * 1_000_000)
+        rows.append(f"100644 blob {blob}\tf{number}\n")
+    commit = git(box, "commit-tree", "-m", "large", git(box, "mktree", given="".join(rows)))
+    with pytest.raises(NotInStateError, match="more than a check reads"):
+        GitView(box, "app").files(commit)
