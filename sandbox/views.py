@@ -13,10 +13,14 @@ __all__ = ["LocalView"]
 
 
 class LocalView:
-    """A `StateView` of a sandbox: its files as they are, scripts on throw-away forks."""
+    """A `StateView` of a sandbox: its files as they are, scripts on throw-away forks.
+
+    A script that was run once is not run again: a view is for one state, so that checks which ask the same share a fork.
+    """
 
     def __init__(self, box: LocalSandbox) -> None:
         self._box = box
+        self._ran: dict[tuple[str, float], RunResult] = {}
 
     def read(self, path: str, max_bytes: int = 4 << 20) -> bytes:
         """See `StateView.read`."""
@@ -40,4 +44,7 @@ class LocalView:
 
     def run(self, script: str, timeout_s: float = 10.0) -> RunResult:
         """See `StateView.run`."""
-        return self._box.run_on_fork(script, timeout_s)
+        key = (script, timeout_s)
+        if key not in self._ran:
+            self._ran[key] = self._box.run_on_fork(script, timeout_s)
+        return self._ran[key]

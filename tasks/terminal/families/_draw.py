@@ -9,6 +9,7 @@ import numpy as np
 
 from agentenv.errors import ConfigurationError, did_you_mean
 from agentenv.tasks.terminal.families import _words
+from agentenv.tasks.terminal.families._runs import Runs
 from agentenv.tasks.terminal.scenario import DIFFICULTIES, Build, Scenario
 
 __all__ = ["Draw", "levels"]
@@ -19,6 +20,8 @@ T = TypeVar("T")
 class Draw:
     """Draws choices and names; no name of a scenario is drawn twice, or contains another one.
 
+    `runs` is where the scenario's checks book what they run, so that all of it runs in one fork.
+
     The second half keeps tasks honest: replacing the word "log" must not touch a file called "catalog".
 
     >>> draw = Draw(np.random.default_rng(0))
@@ -28,6 +31,7 @@ class Draw:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
+        self.runs = Runs()
         self._used: list[str] = []
 
     def number(self, low: int, high: int) -> int:

@@ -6,7 +6,7 @@ not count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentenv.progress import StateView
@@ -14,7 +14,8 @@ from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families import _words
 from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._parts import Part, file, join
-from agentenv.tasks.terminal.families._scripts import Case, run_cases
+from agentenv.tasks.terminal.families._runs import Runs
+from agentenv.tasks.terminal.families._scripts import Case, case_text, cases_hold
 from agentenv.tasks.terminal.scenario import Family, Scenario, StartFile
 
 __all__ = ["FAMILY"]
@@ -47,25 +48,31 @@ def _fresh(draw: Draw) -> list[str]:
     return draw.lines(draw.number(4, 7), draw.some(_words.WORDS, 9))
 
 
-def _builds(where: str, command: str, sources: dict[str, Sequence[str]], results: dict[str, str]) -> c.Condition:
-    """With its sources replaced by others and its results removed, the project builds, with exit code 0."""
+def _in_project(runs: Runs, where: str, command: str, case: Case, gone: Iterable[str]) -> c.Condition:
+    """A case that runs in the project itself, once `gone` are removed from it."""
     place = f"/workspace/{where}"
+    text = case_text(command, case, f"cd {place} || exit 9; /bin/rm -rf {' '.join(gone)}", place)
+
+    def steps(view: StateView) -> list[str]:
+        return [text] if view.stat(where).kind == "directory" else []
+
+    return cases_hold(runs.book(steps), [case])[0]
+
+
+def _builds(
+    runs: Runs, where: str, command: str, sources: Mapping[str, Sequence[str]], results: Mapping[str, str]
+) -> c.Condition:
+    """With its sources replaced by others and its results removed, the project builds, with exit code 0."""
     # Sources are laid into the project itself, newer than anything that was built.
-    before = f'd={place}; cd "$d" || exit 9; /bin/rm -rf {" ".join((*results, *sources))}'
     case = Case(files={name: _text(lines) for name, lines in sources.items()}, code=0, after=results)
-
-    def holds(view: StateView) -> bool:
-        if view.stat(where).kind != "directory":
-            return False
-        return run_cases(view, command, [case], before)[0].fits(case)
-
-    return holds
+    return _in_project(runs, where, command, case, (*results, *sources))
 
 
 class _Make:
     """A project of one Makefile, one source and one result."""
 
     def __init__(self, draw: Draw) -> None:
+        self.runs = draw.runs
         self.where = draw.directory()
         self.source, self.result = draw.file("txt"), draw.file("out")
         self.recipe = draw.one(_RECIPES)
@@ -84,7 +91,7 @@ class _Make:
     def builds(self, target: str = "all") -> c.Condition:
         """`make` makes the right result of sources it has not seen."""
         result = {self.result: _text(list(self.recipe.result(self.fresh)))}
-        return _builds(self.where, f"make -s {target}", {self.source: self.fresh}, result)
+        return _builds(self.runs, self.where, f"make -s {target}", {self.source: self.fresh}, result)
 
 
 def _goals(project: _Make, name: str, *edited: c.Condition) -> tuple[c.Check, ...]:
@@ -187,7 +194,7 @@ def _missing_variable(draw: Draw) -> Part:
         ),
         goals=(
             c.check(f"{name} set", done),
-            c.check(f"{where} builds", done, _builds(where, "make -s", {}, {result: f"{value} {host}"})),
+            c.check(f"{where} builds", done, _builds(draw.runs, where, "make -s", {}, {result: f"{value} {host}"})),
             c.check(f"{result} is built", done, c.has_text(f"{where}/{result}", f"{value} {host}")),
         ),
         requires=("make",),
@@ -199,16 +206,12 @@ def _missing_target(draw: Draw) -> Part:
     target = draw.one(("clean", "clear", "reset", "tidy"))
     made = f"{project.where}/{project.result}"
 
-    def removes(view: StateView) -> bool:
-        case = Case(
-            files={project.result: "built\n"},
-            code=0,
-            after={project.result: None, project.source: _text(project.lines)},
-        )
-        place = f"/workspace/{project.where}"
-        before = f'd={place}; cd "$d" || exit 9; /bin/rm -rf {project.result}'
-        return run_cases(view, f"make -s {target}", [case], before)[0].fits(case)
-
+    case = Case(
+        files={project.result: "built\n"},
+        code=0,
+        after={project.result: None, project.source: _text(project.lines)},
+    )
+    removes = _in_project(draw.runs, project.where, f"make -s {target}", case, [project.result])
     listed = _holds(project.makefile, f"{target}:")
     return Part(
         ask=draw.one(
@@ -265,7 +268,9 @@ def _unfinished_script(draw: Draw) -> Part:
         ),
         goals=(
             c.check(f"{path} ends with {word}", ended),
-            c.check(f"{path} builds", ended, _builds(where, "/bin/sh ./build.sh", {source: fresh}, expected)),
+            c.check(
+                f"{path} builds", ended, _builds(draw.runs, where, "/bin/sh ./build.sh", {source: fresh}, expected)
+            ),
             c.check(f"{result} is built", ended, c.has_text(f"{where}/{result}", _text(list(recipe.result(lines))))),
         ),
     )
@@ -322,10 +327,7 @@ def _python(draw: Draw) -> Part:
     case = Case(files={source: _text([str(number) for number in fresh])}, out=str(answer(fresh)), code=0)
     program = c.all_of(lambda view: c.text_of(view, path) != broken, _holds(path, f"def {name}"))
 
-    def runs(view: StateView) -> bool:
-        place = f"/workspace/{where}"
-        return run_cases(view, command, [case], f'd={place}; cd "$d" || exit 9; /bin/rm -rf {source}')[0].fits(case)
-
+    runs = _in_project(draw.runs, where, command, case, [source])
     return Part(
         ask=draw.one(
             (

@@ -16,7 +16,8 @@ from agentenv.tasks.terminal.families import _words
 from agentenv.tasks.terminal.families._cron import jobs_of, when
 from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._parts import Part, file, join
-from agentenv.tasks.terminal.families._scripts import Case, run_cases, written_script
+from agentenv.tasks.terminal.families._runs import Runs
+from agentenv.tasks.terminal.families._scripts import Case, case_text, cases_hold, written_script
 from agentenv.tasks.terminal.scenario import Family, Scenario
 
 __all__ = ["FAMILY"]
@@ -161,7 +162,7 @@ def _script(draw: Draw, path: str, chore: _Chore, *, whole: bool) -> Part:
         cases.append(Case((where,), inside, after={f"{where}/{name}": text for name, text in after.items()}))
     ask = draw.one((f"write an executable script {path} that {chore.does}", f"make {path}, a script that {chore.does}"))
     ask += "" if "executable" in ask else ", and make it executable"
-    return written_script(path, ask, chore.body, chore.other, chore.wrong, cases, whole=whole)
+    return written_script(draw.runs, path, ask, chore.body, chore.other, chore.wrong, cases, whole=whole)
 
 
 def _schedule(draw: Draw) -> tuple[str, str, str, str]:
@@ -198,21 +199,19 @@ def _schedule(draw: Draw) -> tuple[str, str, str, str]:
     )
 
 
-def _works(table: str, where: str, chore: _Chore) -> c.Condition:
+def _works(runs: Runs, table: str, where: str, chore: _Chore) -> c.Condition:
     """The only job's command does the chore to /workspace/where."""
+    place = f"/workspace/{where}"
+    cases = [Case(files=before, after=after) for before, after in chore.cases]
 
-    def holds(view: StateView) -> bool:
+    def steps(view: StateView) -> list[str]:
         jobs = jobs_of(view, table)
         if len(jobs) != 1:
-            return False
+            return []
         command = f"/usr/bin/env -C /home/agent /bin/sh -c {shlex.quote(jobs[0].command)}"
-        place = f"/workspace/{where}"
-        fresh = f'/bin/rm -rf "$d" {place}; d={place}; /bin/mkdir -p "$d" && cd "$d" || exit 9'
-        cases = [Case(files=before, after=after) for before, after in chore.cases]
-        outcomes = run_cases(view, command, cases, fresh)
-        return all(outcome.fits(case) for outcome, case in zip(outcomes, cases, strict=True))
+        return [case_text(command, case, f"/bin/rm -rf {place}; /bin/mkdir -p {place}", place) for case in cases]
 
-    return holds
+    return c.all_of(*cases_hold(runs.book(steps), cases))
 
 
 def _table(draw: Draw, path: str, chore: _Chore, where: str, *, given: bool) -> Part:
@@ -246,7 +245,7 @@ def _table(draw: Draw, path: str, chore: _Chore, where: str, *, given: bool) -> 
         goals=(
             c.check(f"{table} has one job", one_job),
             c.check(f"{table} schedule", one_job, lambda view: jobs_of(view, table)[0].when == when(fields)),
-            c.check(f"{table} command works", _works(table, where, chore)),
+            c.check(f"{table} command works", _works(draw.runs, table, where, chore)),
         ),
     )
 

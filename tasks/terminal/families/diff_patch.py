@@ -5,7 +5,7 @@ A patch that the agent wrote is judged by applying it, on a throw-away fork, to 
 
 from __future__ import annotations
 
-import base64
+import shlex
 from collections.abc import Sequence
 from difflib import unified_diff
 
@@ -13,6 +13,7 @@ from agentenv.progress import StateView
 from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._parts import Part, file, files_in, join
+from agentenv.tasks.terminal.families._runs import Runs
 from agentenv.tasks.terminal.scenario import Family, Scenario
 
 __all__ = ["FAMILY"]
@@ -73,21 +74,21 @@ def _undo(draw: Draw) -> Part:
     )
 
 
-def _makes(patch: str, old: str, new: str) -> c.Condition:
+def _makes(runs: Runs, patch: str, old: str, new: str) -> c.Condition:
     """The patch turns the old text into the new one, applied with `patch` to a copy of no particular name."""
-    script = (
-        "d=$(/usr/bin/mktemp -d) && cd /workspace || exit 9\n"
-        f"printf %s {base64.b64encode(old.encode()).decode()} | /usr/bin/base64 -d > $d/old\n"
-        f"/usr/bin/patch -s -f -o $d/new $d/old {patch} > $d/log 2>&1 || exit 8\n"
-        "/usr/bin/base64 -w 0 $d/new"
+    text = (
+        f'printf %s {shlex.quote(old)} > "$d/old"; : > "$d.ran"\n'
+        f'exec /usr/bin/timeout -k 1 8 /usr/bin/patch -s -f -o "$d/new" "$d/old" {patch}'
     )
-    expected = base64.b64encode(new.encode()).decode()
+
+    def steps(view: StateView) -> list[str]:
+        return [text] if c.regular(view, patch).strip() else []
+
+    booking = runs.book(steps)
 
     def holds(view: StateView) -> bool:
-        if not c.regular(view, patch).strip():
-            return False
-        done = view.run(script)
-        return done.exit_code == 0 and not done.timed_out and done.stdout.strip() == expected
+        outcomes = booking.outcomes(view)
+        return bool(outcomes) and outcomes[0].code == 0 and outcomes[0].files.get("new") == new.encode()
 
     return holds
 
@@ -96,7 +97,7 @@ def _make(draw: Draw) -> Part:
     where, names, patch = draw.directory(), [draw.file("txt"), draw.file("txt")], f"{draw.stem()}.patch"
     old, new = _versions(draw)
     first, second = (f"{where}/{name}" for name in names)
-    right = _makes(patch, old, new)
+    right = _makes(draw.runs, patch, old, new)
 
     def mentions_both(view: StateView) -> bool:
         text = c.text_of(view, patch)

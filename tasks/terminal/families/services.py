@@ -15,7 +15,8 @@ from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families import _words
 from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._parts import Part, file, join
-from agentenv.tasks.terminal.families._scripts import is_runnable, prepare, unpacked
+from agentenv.tasks.terminal.families._runs import Runs, laid, unpacked
+from agentenv.tasks.terminal.families._scripts import is_runnable
 from agentenv.tasks.terminal.scenario import Family, Scenario, StartFile
 
 __all__ = ["FAMILY"]
@@ -99,15 +100,19 @@ except OSError:
 """
 
 
-def _answers(program: str, port: int, pages: Mapping[str, str | None], before: str = ":") -> c.Condition:
+def _answers(runs: Runs, program: str, port: int, pages: Mapping[str, str | None], before: str = ":") -> c.Condition:
     """Started in /workspace after the bash lines `before`, the program serves the pages (None: any answer of 200)."""
     request = json.dumps([f"/workspace/{program}", port, list(pages)])
-    script = f"cd /workspace\n{before}\npython3 -I -S - '{request}' << 'END OF CLIENT'{_CLIENT}END OF CLIENT\n"
+    text = f"{before}\n: > \"$d.ran\"\nexec timeout -k 1 20 python3 -I -S -E - '{request}' << 'END OF CLIENT'{_CLIENT}END OF CLIENT\n"
+
+    def steps(view: StateView) -> list[str]:
+        return [text] if view.stat(program).kind == "file" else []
+
+    booking = runs.book(steps)
 
     def holds(view: StateView) -> bool:
-        if view.stat(program).kind != "file":
-            return False
-        lines = view.run(script, timeout_s=30.0).stdout.splitlines()
+        outcomes = booking.outcomes(view)
+        lines = outcomes[0].out.decode("utf-8", "replace").splitlines() if outcomes else []
         try:
             replies = json.loads(lines[-1]) if lines else []
         except (ValueError, RecursionError):
@@ -137,6 +142,7 @@ class _App:
     """A given service: its directory, port, title and routes."""
 
     def __init__(self, draw: Draw) -> None:
+        self.runs = draw.runs
         self.where = draw.directory()
         self.port, self.title = _port(draw), draw.word()
         self.routes = {f"/{draw.word()}": draw.word() for _ in range(2)}
@@ -161,7 +167,7 @@ class _App:
         [(path, text)] = self.hidden.items()
         added = f"echo >> {self.table}; echo '{path} {text}' >> {self.table}"
         given = (f"{self.where}/server.py", self.ini, self.table, self.start)
-        answers = _answers(self.start, port, {**pages, **self.routes, **self.hidden}, added)
+        answers = _answers(self.runs, self.start, port, {**pages, **self.routes, **self.hidden}, added)
         return c.all_of(*map(c.is_file, given), answers)
 
     def settings(self, view: StateView) -> dict[str, str]:
@@ -187,7 +193,7 @@ def _serve_directory(draw: Draw, *, whole: bool = True) -> Part:
     where, site, port = draw.directory(), draw.directory(), _port(draw)
     program, page, other = f"{where}/{draw.stem()}.sh", draw.file("html"), draw.file("html")
     text, hidden = draw.body(1), draw.body(2)
-    before = f"{_may_run(program)}\ncd /workspace/{site}\n{prepare({other: hidden})}\ncd /workspace"
+    before = f"{_may_run(program)}\ncd /workspace/{site}\n{laid({other: hidden})}\ncd /workspace"
     name = program.rpartition("/")[2]
     wrong_port = port + 1
     return Part(
@@ -211,8 +217,11 @@ def _serve_directory(draw: Draw, *, whole: bool = True) -> Part:
             (f"echo 'python3 -m http.server {port}' > {program}", f"chmod +x {program}"),
         ),
         goals=(
-            *(() if whole else (c.check(f"{name} answers", _answers(program, port, {"/": None}, before)),)),
-            c.check(f"{name} serves {site}", _answers(program, port, {f"/{page}": text, f"/{other}": hidden}, before)),
+            *(() if whole else (c.check(f"{name} answers", _answers(draw.runs, program, port, {"/": None}, before)),)),
+            c.check(
+                f"{name} serves {site}",
+                _answers(draw.runs, program, port, {f"/{page}": text, f"/{other}": hidden}, before),
+            ),
             c.check(f"{name} is executable", is_runnable(program)),
         ),
         requires=("python3",),

@@ -34,6 +34,7 @@ def _greet(draw: Draw, whole: bool) -> Part:
     path, word = _path(draw), draw.word()
     first, second = draw.some(_words.USERS, 2)
     return written_script(
+        draw.runs,
         path,
         _ask(draw, path, f"prints {word}, a space and its first argument"),
         f'echo "{word} $1"',
@@ -48,6 +49,7 @@ def _count_lines(draw: Draw, whole: bool) -> Part:
     path = _path(draw)
     few, many = draw.number(2, 4), draw.number(5, 9)
     return written_script(
+        draw.runs,
         path,
         _ask(draw, path, "prints only the number of lines of the file given as first argument"),
         'wc -l < "$1"',
@@ -69,6 +71,7 @@ def _ends(draw: Draw, whole: bool) -> Part:
         cases.append(Case(("data.txt",), {"data.txt": text}, out="\n".join(kept)))
     awk = f'awk "NR <= {count}" "$1"' if first else f'tac "$1" | head -n {count} | tac'
     return written_script(
+        draw.runs,
         path,
         _ask(draw, path, f"prints the {end} {count} lines of the file given as first argument"),
         f'{tool} -n {count} "$1"',
@@ -90,6 +93,7 @@ def _arithmetic(draw: Draw, whole: bool) -> Part:
         cases.append(Case((str(high), str(low)), out=str(result)))
     others = {"+": "*", "*": "+", "-": "+"}
     return written_script(
+        draw.runs,
         path,
         _ask(draw, path, f"prints the {said} of its two arguments, whole numbers"),
         f"echo $(($1 {sign} $2))",
@@ -104,6 +108,7 @@ def _add_all(draw: Draw, whole: bool) -> Part:
     path = _path(draw)
     rows = [[draw.number(1, 90) for _ in range(count)] for count in (3, draw.number(4, 6))]
     return written_script(
+        draw.runs,
         path,
         _ask(draw, path, "prints the sum of all its arguments, whole numbers"),
         't=0; for n in "$@"; do t=$((t + n)); done; echo $t',
@@ -124,6 +129,7 @@ def _count_word(draw: Draw, whole: bool) -> Part:
         )
         cases.append(Case(("in.txt",), {"in.txt": "".join(f"{line}\n" for line in lines)}, out=str(count)))
     return written_script(
+        draw.runs,
         path,
         _ask(draw, path, f"prints how many lines of the file given as first argument hold {word}"),
         f'grep -c {word} "$1"',
@@ -138,6 +144,7 @@ def _each_argument(draw: Draw, whole: bool) -> Part:
     path, mark = _path(draw), draw.word()
     rows = [draw.some(_words.CITIES, count) for count in (2, draw.number(3, 5))]
     return written_script(
+        draw.runs,
         path,
         _ask(draw, path, f"prints each of its arguments on a line of its own, after {mark} and a space"),
         f'for a in "$@"; do echo "{mark} $a"; done',
@@ -152,6 +159,7 @@ def _upper(draw: Draw, whole: bool) -> Part:
     path = _path(draw)
     texts = [_text(draw, draw.number(1, 3)) for _ in range(2)]
     return written_script(
+        draw.runs,
         path,
         _ask(draw, path, "prints the file given as first argument in upper case"),
         'tr a-z A-Z < "$1"',
@@ -167,6 +175,7 @@ def _exists(draw: Draw, whole: bool) -> Part:
     there, gone = draw.file(), draw.file()
     body = draw.body(1)
     return written_script(
+        draw.runs,
         path,
         _ask(draw, path, f"exits with status {code} if the file given as first argument is missing, and with 0 if not"),
         f'test -e "$1" || exit {code}',
@@ -182,6 +191,7 @@ def _backup(draw: Draw, whole: bool) -> Part:
     names = [draw.file(), draw.file()]
     texts = [_text(draw, 2), _text(draw, 3)]
     return written_script(
+        draw.runs,
         path,
         _ask(draw, path, f"copies the file given as first argument to the same name with .{ending} added"),
         f'cp "$1" "$1.{ending}"',
@@ -202,6 +212,7 @@ def _larger(draw: Draw, whole: bool) -> Part:
     # One digit against two: an order of text, not of numbers, fails.
     pairs = [(draw.number(3, 9), draw.number(10, 29)), (draw.number(100, 299), draw.number(30, 99))]
     return written_script(
+        draw.runs,
         path,
         _ask(draw, path, f"prints the {name} of its two arguments, whole numbers"),
         f'if [ "$1" {test} "$2" ]; then echo "$1"; else echo "$2"; fi',
@@ -215,6 +226,7 @@ def _larger(draw: Draw, whole: bool) -> Part:
 def _place(draw: Draw, whole: bool) -> Part:
     path, inner, text = _path(draw), draw.file(), draw.word()
     return written_script(
+        draw.runs,
         path,
         _ask(draw, path, f"makes the directory given as first argument, and in it a file {inner} with the line {text}"),
         f'mkdir "$1"; echo {text} > "$1/{inner}"',

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +12,7 @@ from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families import _words
 from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._parts import Part, file, join
+from agentenv.tasks.terminal.families._runs import Runs
 from agentenv.tasks.terminal.scenario import Family, Scenario
 
 __all__ = ["FAMILY"]
@@ -24,15 +25,16 @@ for row in base.execute(sys.argv[2]):
 base.commit()
 """
 _MAKE = "import sqlite3, sys\nbase = sqlite3.connect(sys.argv[1])\nbase.executescript(sys.argv[2])\nbase.commit()"
-_READ = """import json, sqlite3, sys
-base = sqlite3.connect("file:" + sys.argv[1] + "?mode=ro", uri=True)
+# `sqlite3` itself, without the modules for dates that the package around it loads.
+_READ = """import sys, _sqlite3
+base = _sqlite3.connect("file:" + sys.argv[1] + "?mode=ro", uri=True)
 out = {}
-for query in json.loads(sys.argv[2]):
+for query in sys.argv[2:]:
     try:
-        out[query] = [[value for value in row] for row in base.execute(query).fetchmany(200)]
-    except sqlite3.Error as fault:
+        out[query] = base.execute(query).fetchmany(200)
+    except _sqlite3.Error as fault:
         out[query] = str(fault)
-print(json.dumps(out, default=str))
+print(ascii(out))
 """
 
 Rows = Sequence[Sequence[object]]
@@ -43,20 +45,33 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _says(base: str, wanted: Mapping[str, Rows]) -> c.Condition:
-    """Each query on the database gives these rows, in its order."""
+class _Reader:
+    """Asks the database everything that a scenario's checks want to know, in one go."""
 
-    def holds(view: StateView) -> bool:
-        if view.stat(base).kind != "file":
-            raise NotInStateError(f"{base} is no regular file")
-        done = view.run(f"python3 -I -c {_quoted(_READ)} {base} {_quoted(json.dumps(list(wanted)))}")
-        try:
-            found = json.loads(done.stdout)
-        except (ValueError, RecursionError) as fault:
-            raise NotInStateError(f"{base} cannot be read: {done.stderr[-200:]}") from fault
-        return bool(found == {query: [list(row) for row in rows] for query, rows in wanted.items()})
+    def __init__(self, runs: Runs, base: str) -> None:
+        self._base = base
+        self._queries: dict[str, None] = {}
+        self._booking = runs.book(self._steps)
 
-    return holds
+    def _steps(self, view: StateView) -> list[str]:
+        if view.stat(self._base).kind != "file":
+            raise NotInStateError(f"{self._base} is no regular file")
+        words = [_READ, self._base, *self._queries]
+        return [f': > "$d.ran"; exec timeout -k 1 8 python3 -I -S -E -c {" ".join(map(_quoted, words))}']
+
+    def says(self, wanted: Mapping[str, Rows]) -> c.Condition:
+        """Each query gives these rows, in its order."""
+        self._queries.update(dict.fromkeys(wanted))
+
+        def holds(view: StateView) -> bool:
+            [outcome] = self._booking.outcomes(view)
+            try:
+                found = ast.literal_eval(outcome.out.decode("ascii"))
+                return all(found[query] == [tuple(row) for row in rows] for query, rows in wanted.items())
+            except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError, KeyError) as fault:
+                raise NotInStateError(f"{self._base} cannot be read: {fault}") from fault
+
+        return holds
 
 
 @dataclass(frozen=True)
@@ -67,6 +82,7 @@ class _World:
     table: str
     number: str  # the name of the last column
     people: tuple[Person, ...]
+    reader: _Reader
     cities: tuple[str, ...]  # one for queries, one each for updates, deletions and insertions
 
     def sql(self, statement: str, out: str = "") -> str:
@@ -92,7 +108,9 @@ def _world(draw: Draw) -> _World:
     places = draw.shuffled([*cities[:3] * 3, cities[3]])
     names, amounts = draw.some(_words.USERS, len(places)), draw.some(range(10, 99), len(places))
     people = tuple((place + 1, names[place], city, amounts[place]) for place, city in enumerate(places))
-    return _World(base, table, draw.one(("age", "score", "points", "level")), people, tuple(cities))
+    return _World(
+        base, table, draw.one(("age", "score", "points", "level")), people, _Reader(draw.runs, base), tuple(cities)
+    )
 
 
 def _files(world: _World) -> Part:
@@ -124,7 +142,7 @@ def _query(
         goals=(
             c.check(f"{out} written", c.is_file(out)),
             c.check(f"{out} right", right),
-            c.check(f"{out} from the kept base", right, _says(world.base, world.kept())),
+            c.check(f"{out} from the kept base", right, world.reader.says(world.kept())),
         ),
     )
 
@@ -196,9 +214,9 @@ def _change(
         instead=(_python(world, f"base.execute({other!r}); base.commit()"),),
         wrong=tuple((world.sql(wrong_one),) for wrong_one in wrong),
         goals=(
-            c.check(f"{verb} done", _says(world.base, first)),
-            c.check(f"{verb} alone", _says(world.base, everything)),
-            c.check(f"{verb} done, tool kept", c.has_bytes("sql.py", _TOOL), _says(world.base, first)),
+            c.check(f"{verb} done", world.reader.says(first)),
+            c.check(f"{verb} alone", world.reader.says(everything)),
+            c.check(f"{verb} done, tool kept", c.has_bytes("sql.py", _TOOL), world.reader.says(first)),
         ),
     )
 

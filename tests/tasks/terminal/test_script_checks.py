@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agentenv.errors import NotInStateError
-from agentenv.tasks.terminal.families import _cron, _scripts
-from agentenv.tasks.terminal.families._scripts import Case, does, run_cases
+from agentenv.progress import RunResult
+from agentenv.tasks.terminal.families import _checks as c
+from agentenv.tasks.terminal.families import _cron, _runs
+from agentenv.tasks.terminal.families._runs import Outcome, Runs
+from agentenv.tasks.terminal.families._scripts import Case, case_text, fits, work
 from agentenv.tasks.terminal.scenario import StartFile
 from tests.tasks.terminal.fake_view import FakeBox
 
@@ -74,19 +78,27 @@ def _box(root: Path, body: str, mode: int = 0o755) -> FakeBox:
     return box
 
 
+def _outcomes(box: FakeBox, *cases: Case) -> list[Outcome]:
+    return Runs().book(lambda view: [case_text("/workspace/bin/x.sh", case) for case in cases]).outcomes(box)
+
+
+def _does(case: Case) -> c.Condition:
+    return work(Runs(), "bin/x.sh", [case])[0]
+
+
 def test_outcome_tells_output_code_files_and_directories(tmp_path: Path) -> None:
     box = _box(tmp_path, 'mkdir -p new; cat "$1" > "new/a b"; rm gone; echo "$2"; exit 3\n')
     case = Case(("in.txt", "two words"), {"in.txt": "text\n", "gone": "x"})
-    [found] = run_cases(box, "/workspace/bin/x.sh", [case])
+    [found] = _outcomes(box, case)
     assert (found.code, found.out) == (3, b"two words\n")
-    assert found.fits(Case(out="two words", code=3, after={"new/a b": "text", "gone": None, "in.txt": "text\n"}))
-    assert not found.fits(Case(out="two words."))
-    assert not found.fits(Case(after={"new": None}))
+    assert fits(found, Case(out="two words", code=3, after={"new/a b": "text", "gone": None, "in.txt": "text\n"}))
+    assert not fits(found, Case(out="two words."))
+    assert not fits(found, Case(after={"new": None}))
 
 
 def test_cases_run_apart_from_each_other(tmp_path: Path) -> None:
     box = _box(tmp_path, "ls; touch seen\n")
-    outcomes = run_cases(box, "/workspace/bin/x.sh", [Case(files={"a": ""}), Case(files={"b": ""})])
+    outcomes = _outcomes(box, Case(files={"a": ""}), Case(files={"b": ""}))
     assert [outcome.out for outcome in outcomes] == [b"a\n", b"b\n"]
 
 
@@ -97,9 +109,63 @@ def test_cases_run_apart_from_each_other(tmp_path: Path) -> None:
 def test_hostile_script_is_wrong_and_crashes_nothing(
     body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_scripts, "_SECONDS", 1)
-    assert not does("bin/x.sh", Case(out="right", code=0))(_box(tmp_path, body))
+    monkeypatch.setattr(_runs, "CASE_SECONDS", 1)
+    assert not _does(Case(out="right", code=0))(_box(tmp_path, body))
 
 
 def test_script_need_not_be_executable_to_be_right_nor_name_its_interpreter(tmp_path: Path) -> None:
-    assert does("bin/x.sh", Case(("a",), out="<a>"))(_box(tmp_path, 'echo "<$1>"\n', 0o644))
+    assert _does(Case(("a",), out="<a>"))(_box(tmp_path, 'echo "<$1>"\n', 0o644))
+
+
+class _Counting:
+    """A view that counts its forks, and keeps their results as the sandbox's own does."""
+
+    def __init__(self, box: FakeBox) -> None:
+        self.box = box
+        self.forks = 0
+        self.kept: dict[str, RunResult] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.box, name)
+
+    def run(self, script: str, timeout_s: float = 10.0) -> RunResult:
+        if script not in self.kept:
+            self.forks += 1
+            self.kept[script] = self.box.run(script, timeout_s)
+        return self.kept[script]
+
+
+def test_all_that_a_scenario_runs_shares_one_fork(tmp_path: Path) -> None:
+    box = _box(tmp_path, 'echo "<$1>"\n')
+    box.place(StartFile("bin/y.sh", 'echo "[$1]"\n', 0o755))
+    runs, view = Runs(), _Counting(box)
+    conditions = [
+        *work(runs, "bin/x.sh", [Case(("a",), out="<a>"), Case(("b",), out="<b>")]),
+        *work(runs, "bin/y.sh", [Case(("c",), out="[c]")]),
+        *work(runs, "bin/missing.sh", [Case()]),
+    ]
+    assert [condition(view) for condition in conditions[:3]] == [True] * 3  # type: ignore[arg-type]
+    with pytest.raises(NotInStateError):
+        conditions[3](view)  # type: ignore[arg-type]
+    assert view.forks == 1
+
+
+def test_script_that_hangs_or_destroys_takes_no_other_case_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_runs, "CASE_SECONDS", 1)
+    box = _box(tmp_path, "yes > big & yes; sleep 60\n")
+    box.place(StartFile("bin/y.sh", "echo right\n", 0o755))
+    runs = Runs()
+    [bad], [good] = work(runs, "bin/x.sh", [Case(out="y")]), work(runs, "bin/y.sh", [Case(out="right")])
+    assert good(box)
+    assert not bad(box)
+
+
+def test_expected_values_never_enter_the_fork(tmp_path: Path) -> None:
+    view = _Counting(_box(tmp_path, "echo wrong\n"))
+    case = Case(("in",), {"in": "given"}, out="secret1", after={"left": "secret2"})
+    assert not work(Runs(), "bin/x.sh", [case])[0](view)  # type: ignore[arg-type]
+    [script] = view.kept
+    assert "given" in script
+    assert "secret" not in script
