@@ -15,7 +15,7 @@ __all__ = ["LocalView"]
 class LocalView:
     """A `StateView` of a sandbox: its files as they are, scripts on throw-away forks.
 
-    A script that was run once is not run again: a view is for one state, so that checks which ask the same share a fork.
+    A view is for one state: a script that it ran once is not run again, so checks that ask the same share a fork.
     """
 
     def __init__(self, box: LocalSandbox) -> None:

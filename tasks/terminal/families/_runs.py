@@ -22,17 +22,10 @@ from dataclasses import dataclass, field
 from agentenv.errors import NotInStateError
 from agentenv.progress import StateView
 
-__all__ = ["Booking", "Outcome", "Runs", "laid", "unpacked"]
+__all__ = ["Booking", "Outcome", "Runs", "Step", "laid", "unpacked"]
 
 CASE_SECONDS = 8
 _SPARE_SECONDS = 25.0
-_MOST_FILES = 600
-# Hard links, sparse files and the like come out as plain ones; what is larger than 64 KiB is left out.
-_PACK = (
-    f'cd "$r" && /usr/bin/find . -mindepth 1 -size -129 -print0 | /usr/bin/head -z -n {_MOST_FILES} | '
-    "/bin/tar --null --no-recursion --hard-dereference -T - -cf - 2> /dev/null | /usr/bin/base64 -w 0\ncd /\n"
-    '/bin/chmod -R u+rwx "$r"; /bin/rm -rf "$r"\n'
-)
 
 
 @dataclass(frozen=True)
@@ -45,16 +38,30 @@ class Outcome:
     directories: frozenset[str]
 
 
-Steps = Callable[[StateView], Sequence[str]]
+@dataclass(frozen=True)
+class Step:
+    """One case.
+
+    Args:
+        text: Bash text. It starts in /workspace, and says `: > "$d.ran"` once nothing of its own can fail any more.
+            What it prints is reported, and the code it ends with. A file that it writes ends at 64 KiB.
+        folders: Directories to make before, in shell words; `$d` is one of this case alone.
+        gone: What to remove before that.
+        place: The directory below /workspace that is reported; "": `$d`.
+    """
+
+    text: str
+    folders: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    place: str = ""
+
+
+Steps = Callable[[StateView], Sequence[Step]]
 
 
 @dataclass(frozen=True, eq=False)
 class Booking:
-    """Cases that some check wants run: bash text for each, which depends on the state; none where that settles it.
-
-    The text starts in /workspace with `$d`, a new empty directory whose content is reported. It says `: > "$d.ran"`
-    once nothing of its own can fail any more. What it prints is reported, and the code it ends with.
-    """
+    """Cases that some check wants run; they depend on the state, and there are none where that settles it."""
 
     runs: Runs
     steps: Steps
@@ -82,44 +89,77 @@ class Runs:
 
     def outcomes(self, view: StateView, wanted: Booking) -> list[Outcome]:
         """See `Booking.outcomes`."""
-        texts: dict[str, str] = {}
+        steps: dict[str, Step] = {}
         mine: list[str] = []
         for number, booking in enumerate(self.bookings):
-            for place, text in enumerate(_steps(booking, view)):
+            for place, step in enumerate(_steps(booking, view)):
                 name = f"{number}.{place}"
-                texts[name] = text
+                steps[name] = step
                 if booking is wanted:
                     mine.append(name)
         if not mine:
             wanted.steps(view)  # says why there is nothing, if it can
             return []
-        done = view.run(_script(texts), _SPARE_SECONDS + CASE_SECONDS * len(texts))
+        done = view.run(_script(steps), _SPARE_SECONDS + CASE_SECONDS * len(steps))
         found = _files_in(done.stdout)
-        return [_outcome(name, found) for name in mine]
+        last = _last_in_places(steps)
+        return [
+            _outcome(name, steps[name].place if last.get(steps[name].place) == name else name, found) for name in mine
+        ]
 
 
-def _steps(booking: Booking, view: StateView) -> Sequence[str]:
+def _steps(booking: Booking, view: StateView) -> Sequence[Step]:
     try:
         return booking.steps(view)
     except NotInStateError:
         return ()
 
 
+def _last_in_places(steps: Mapping[str, Step]) -> dict[str, str]:
+    """The last case in each place, which is reported from there."""
+    return {step.place: name for name, step in steps.items() if step.place}
+
+
 def laid(files: Mapping[str, str]) -> str:
-    """Bash lines that write the files below the current directory."""
-    folders = sorted({path.rpartition("/")[0] for path in files if "/" in path})
-    lines = [f"/bin/mkdir -p {' '.join(map(shlex.quote, folders))}"] if folders else []
-    return "\n".join(
-        [*lines, *(f"printf %s {shlex.quote(text)} > {shlex.quote(path)}" for path, text in files.items())]
-    )
+    """Bash lines that write the files below the current directory, whose directories are there."""
+    return "\n".join(f"printf %s {shlex.quote(text)} > {shlex.quote(path)}" for path, text in files.items())
 
 
-def _script(texts: Mapping[str, str]) -> str:
-    lines = [f'r=$(/usr/bin/mktemp -d) && cd "$r" && /bin/mkdir {" ".join(texts)} || exit 9']
-    for name, text in texts.items():
-        lines.append(f'(d=$r/{name}; cd /workspace || exit 9\n{text}\n) < /dev/null > "$r/{name}.out" 2> /dev/null')
-        lines.append(f'echo $? > "$r/{name}.code"')
-    return "\n".join([*lines, _PACK])
+def _script(steps: Mapping[str, Step]) -> str:
+    """All cases, then what they left. Each process less is a millisecond off every verification.
+
+    What cases want removed and made is done at once for all, but for those that are not the first in their place.
+    """
+    last = _last_in_places(steps)
+    first = {step.place: name for name, step in reversed(list(steps.items())) if step.place}
+    later = {name for name, step in steps.items() if first.get(step.place, name) != name}
+    gone = [path for name, step in steps.items() if name not in later for path in step.gone]
+    folders = [
+        *(f'"$r"/{name}' for name in steps),
+        *(
+            path.replace("$d", f"$r/{name}")
+            for name, step in steps.items()
+            if name not in later
+            for path in step.folders
+        ),
+    ]
+    lines = ["r=${TMPDIR:-/tmp}/run-$RANDOM$RANDOM$RANDOM"]
+    if gone:
+        lines.append(f"cd /workspace; /bin/rm -rf {' '.join(dict.fromkeys(gone))}")
+    lines.append(f"cd /workspace; umask 077; /bin/mkdir -p {' '.join(dict.fromkeys(folders))}; umask 022")
+    for name, step in steps.items():
+        before = ""
+        if name in later:
+            before = f"/bin/rm -rf {' '.join(step.gone)}\n" if step.gone else ""
+            before += f"/bin/mkdir -p {' '.join(step.folders)}\n" if step.folders else ""
+        lines.append(f"(ulimit -f 64; d=$r/{name}; cd /workspace || exit 9\n{before}{step.text}\n)")
+        lines[-1] += f' < /dev/null > "$r/{name}.out" 2> /dev/null\necho $? > "$r/{name}.code"'
+        if step.place and last[step.place] != name:
+            lines.append(f'/bin/cp -a {step.place}/. "$r/{name}"/')
+    places = " ".join(f"./{place}" for place in last)
+    # Hard links come out as plain files. Nothing is cleaned up: the fork is thrown away.
+    pack = f'/bin/tar --hard-dereference -cf - -C "$r" . {f"-C /workspace {places}" if places else ""}'
+    return "\n".join([*lines, f"{pack} 2> /dev/null | /usr/bin/base64 -w 0"])
 
 
 @dataclass(frozen=True)
@@ -152,11 +192,11 @@ def unpacked(data: str) -> bytes:
         raise NotInStateError(f"the outcome of a run is garbled: {fault}") from fault
 
 
-def _outcome(name: str, found: _Packed) -> Outcome:
+def _outcome(name: str, where: str, found: _Packed) -> Outcome:
     code = found.files.get(f"{name}.code", b"").strip()
     if f"{name}.ran" not in found.files or not (code.isdigit() and len(code) <= 3):
         raise NotInStateError("a run left no outcome")
-    top = f"{name}/"
+    top = f"{where}/"
     return Outcome(
         int(code),
         found.files.get(f"{name}.out", b""),

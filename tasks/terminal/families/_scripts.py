@@ -14,9 +14,9 @@ from agentenv.progress import Check, StateView
 from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families import _runs
 from agentenv.tasks.terminal.families._parts import Part, file
-from agentenv.tasks.terminal.families._runs import Booking, Outcome, Runs, laid
+from agentenv.tasks.terminal.families._runs import Booking, Outcome, Runs, Step, laid
 
-__all__ = ["Case", "case_text", "cases_hold", "fits", "is_runnable", "work", "written_script"]
+__all__ = ["Case", "case_in_place", "case_step", "cases_hold", "fits", "is_runnable", "work", "written_script"]
 
 
 @dataclass(frozen=True)
@@ -55,20 +55,26 @@ def _trimmed(data: bytes) -> bytes:
     return data.removesuffix(b"\n")
 
 
-def case_text(command: str, case: Case, before: str = ":", place: str = "") -> str:
-    """The bash text of a case that runs a command (shell words): see `Booking`.
+def case_step(command: str, case: Case, before: str = ":") -> Step:
+    """The case of a command (shell words) that runs in a directory of its own, after the bash lines `before`."""
+    return Step(f'{before}\ncd "$d" || exit 9\n{_run(command, case)}', _folders('"$d"', case))
 
-    It runs in a fresh directory, or in `place`, and each time after the bash lines `before`.
-    """
-    # Through bash, since a script need not name its interpreter.
-    words = ('/bin/bash -c \'"$0" "$@"\'', command, *map(shlex.quote, case.args))
-    run = f"ulimit -f 64; exec /usr/bin/timeout -k 1 {_runs.CASE_SECONDS} {' '.join(words)}"
-    where = place or '"$d"'
-    start = f'{before}\ncd {where} || exit 9\n{laid(case.files)}\n: > "$d.ran"\n'
-    if not place:
-        return start + run
-    # What is in the place now is what the case left, before the next one comes there.
-    return f'{start}({run})\ncode=$?\n/bin/cp -a . "$d"/\nexit $code'
+
+def case_in_place(command: str, case: Case, place: str, gone: Sequence[str], start: str = ".") -> Step:
+    """The case of a command in a directory below /workspace, with some paths removed; it starts at `start`."""
+    text = f"cd {place} || exit 9\n{_run(command, case, start)}"
+    return Step(text, (place, *_folders(place, case)), tuple(gone), place)
+
+
+def _folders(top: str, case: Case) -> tuple[str, ...]:
+    inner = {path.rpartition("/")[0] for path in case.files if "/" in path}
+    return tuple(f"{top}/{shlex.quote(folder)}" for folder in sorted(inner))
+
+
+def _run(command: str, case: Case, start: str = ".") -> str:
+    words = (f"exec /usr/bin/timeout -k 1 {_runs.CASE_SECONDS}", command, *map(shlex.quote, case.args))
+    moved = "" if start == "." else f"cd {start} || exit 9\n"
+    return f'{laid(case.files)}\n{moved}: > "$d.ran"\n{" ".join(words)}'
 
 
 def is_runnable(path: str) -> c.Condition:
@@ -79,10 +85,16 @@ def is_runnable(path: str) -> c.Condition:
 def work(runs: Runs, path: str, cases: Sequence[Case]) -> list[c.Condition]:
     """For each case, whether a script gets it right; whether it may be executed yet is another check's business."""
     command = f"/workspace/{path}"
-    texts = [case_text(command, case, f"/bin/chmod u+rx {command}") for case in cases]
 
-    def steps(view: StateView) -> Sequence[str]:
-        return texts if c.is_file(path)(view) and view.stat(path).size > 0 else ()
+    def steps(view: StateView) -> list[Step]:
+        found = view.stat(path)
+        if found.kind != "file" or found.size == 0:
+            return []
+        # What names no interpreter is run by a shell, as a shell would.
+        direct = view.read(path, c.MAX_BYTES).startswith((b"#!", b"\x7fELF"))
+        words = command if direct else f"/bin/bash {command}"
+        ready = f"[ -r {command} ] && [ -x {command} ] || /bin/chmod u+rx {command}"
+        return [case_step(words, case, ready) for case in cases]
 
     return cases_hold(runs.book(steps), cases)
 

@@ -14,8 +14,8 @@ from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families import _words
 from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._parts import Part, file, join
-from agentenv.tasks.terminal.families._runs import Runs
-from agentenv.tasks.terminal.families._scripts import Case, case_text, cases_hold
+from agentenv.tasks.terminal.families._runs import Runs, Step
+from agentenv.tasks.terminal.families._scripts import Case, case_in_place, cases_hold
 from agentenv.tasks.terminal.scenario import Family, Scenario, StartFile
 
 __all__ = ["FAMILY"]
@@ -50,11 +50,10 @@ def _fresh(draw: Draw) -> list[str]:
 
 def _in_project(runs: Runs, where: str, command: str, case: Case, gone: Iterable[str]) -> c.Condition:
     """A case that runs in the project itself, once `gone` are removed from it."""
-    place = f"/workspace/{where}"
-    text = case_text(command, case, f"cd {place} || exit 9; /bin/rm -rf {' '.join(gone)}", place)
+    step = case_in_place(command, case, where, [f"{where}/{name}" for name in gone])
 
-    def steps(view: StateView) -> list[str]:
-        return [text] if view.stat(where).kind == "directory" else []
+    def steps(view: StateView) -> list[Step]:
+        return [step] if view.stat(where).kind == "directory" else []
 
     return cases_hold(runs.book(steps), [case])[0]
 

@@ -16,8 +16,8 @@ from agentenv.tasks.terminal.families import _words
 from agentenv.tasks.terminal.families._cron import jobs_of, when
 from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._parts import Part, file, join
-from agentenv.tasks.terminal.families._runs import Runs
-from agentenv.tasks.terminal.families._scripts import Case, case_text, cases_hold, written_script
+from agentenv.tasks.terminal.families._runs import Runs, Step
+from agentenv.tasks.terminal.families._scripts import Case, case_in_place, cases_hold, written_script
 from agentenv.tasks.terminal.scenario import Family, Scenario
 
 __all__ = ["FAMILY"]
@@ -201,15 +201,14 @@ def _schedule(draw: Draw) -> tuple[str, str, str, str]:
 
 def _works(runs: Runs, table: str, where: str, chore: _Chore) -> c.Condition:
     """The only job's command does the chore to /workspace/where."""
-    place = f"/workspace/{where}"
     cases = [Case(files=before, after=after) for before, after in chore.cases]
 
-    def steps(view: StateView) -> list[str]:
+    def steps(view: StateView) -> list[Step]:
         jobs = jobs_of(view, table)
         if len(jobs) != 1:
             return []
-        command = f"/usr/bin/env -C /home/agent /bin/sh -c {shlex.quote(jobs[0].command)}"
-        return [case_text(command, case, f"/bin/rm -rf {place}; /bin/mkdir -p {place}", place) for case in cases]
+        command = f"/bin/sh -c {shlex.quote(jobs[0].command)}"
+        return [case_in_place(command, case, where, [where], "/home/agent") for case in cases]
 
     return c.all_of(*cases_hold(runs.book(steps), cases))
 

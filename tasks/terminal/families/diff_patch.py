@@ -13,7 +13,7 @@ from agentenv.progress import StateView
 from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._parts import Part, file, files_in, join
-from agentenv.tasks.terminal.families._runs import Runs
+from agentenv.tasks.terminal.families._runs import Runs, Step
 from agentenv.tasks.terminal.scenario import Family, Scenario
 
 __all__ = ["FAMILY"]
@@ -81,8 +81,8 @@ def _makes(runs: Runs, patch: str, old: str, new: str) -> c.Condition:
         f'exec /usr/bin/timeout -k 1 8 /usr/bin/patch -s -f -o "$d/new" "$d/old" {patch}'
     )
 
-    def steps(view: StateView) -> list[str]:
-        return [text] if c.regular(view, patch).strip() else []
+    def steps(view: StateView) -> list[Step]:
+        return [Step(text)] if c.regular(view, patch).strip() else []
 
     booking = runs.book(steps)
 

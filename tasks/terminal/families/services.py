@@ -1,12 +1,13 @@
 """Configure, repair and start small HTTP services. They are judged by starting, on a fork, what the agent left.
 
+A start is spared only where files leave no doubt about what it would show (see `_serving`).
+
 Requests go to the port that was asked for; a page is put there that the agent has never seen. Where the instruction
 names a file to edit, its content is looked at first, so that an unfinished state costs no start.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,8 +16,9 @@ from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families import _words
 from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._parts import Part, file, join
-from agentenv.tasks.terminal.families._runs import Runs, laid, unpacked
+from agentenv.tasks.terminal.families._runs import laid
 from agentenv.tasks.terminal.families._scripts import is_runnable
+from agentenv.tasks.terminal.families._serving import answers, pairs, serves_directory, serves_pages
 from agentenv.tasks.terminal.scenario import Family, Scenario, StartFile
 
 __all__ = ["FAMILY"]
@@ -47,87 +49,6 @@ address = (settings["host"], int(settings["port"]))
 http.server.HTTPServer(address, Handler).serve_forever()
 """
 _START = '#!/bin/sh\ncd "$(dirname "$0")"\nexec python3 {program}\n'
-
-# Starts a program, waits until it listens, and prints the answers. It gives up early on a program that fails, or that
-# listens elsewhere; one that ends with 0 may have left a server behind.
-_CLIENT = """
-import base64, http.client, json, os, signal, subprocess, sys, time
-program, port, pages = json.loads(sys.argv[1])
-
-def listening():
-    found = set()
-    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
-        try:
-            rows = [line.split() for line in open(name)][1:]
-        except OSError:
-            continue
-        found |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A"}
-    return found
-
-def ask(page):
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-    link.request("GET", page)
-    reply = link.getresponse()
-    return reply.status, base64.b64encode(reply.read(65536)).decode()
-
-def alive():
-    try:
-        os.killpg(started.pid, 0)
-    except OSError:
-        return False
-    return True
-
-before = listening()
-quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-started = subprocess.Popen(["/bin/bash", "-c", '"$0"', program], start_new_session=True, **quiet)
-end = time.monotonic() + 10
-while time.monotonic() < end:
-    new, code = listening() - before, started.poll()
-    if code or port in new:
-        break
-    if new or (code == 0 and not alive()):
-        end = min(end, time.monotonic() + 1)
-    time.sleep(0.02)
-try:
-    if port in listening() - before:
-        print(json.dumps([ask(page) for page in pages]))
-except (OSError, http.client.HTTPException):
-    pass
-try:
-    os.killpg(started.pid, signal.SIGKILL)
-except OSError:
-    pass
-"""
-
-
-def _answers(runs: Runs, program: str, port: int, pages: Mapping[str, str | None], before: str = ":") -> c.Condition:
-    """Started in /workspace after the bash lines `before`, the program serves the pages (None: any answer of 200)."""
-    request = json.dumps([f"/workspace/{program}", port, list(pages)])
-    text = f"{before}\n: > \"$d.ran\"\nexec timeout -k 1 20 python3 -I -S -E - '{request}' << 'END OF CLIENT'{_CLIENT}END OF CLIENT\n"
-
-    def steps(view: StateView) -> list[str]:
-        return [text] if view.stat(program).kind == "file" else []
-
-    booking = runs.book(steps)
-
-    def holds(view: StateView) -> bool:
-        outcomes = booking.outcomes(view)
-        lines = outcomes[0].out.decode("utf-8", "replace").splitlines() if outcomes else []
-        try:
-            replies = json.loads(lines[-1]) if lines else []
-        except (ValueError, RecursionError):
-            return False
-        if not isinstance(replies, list) or len(replies) != len(pages):
-            return False
-        return all(_fits(reply, text) for reply, text in zip(replies, pages.values(), strict=True))
-
-    return holds
-
-
-def _fits(reply: object, text: str | None) -> bool:
-    if not (isinstance(reply, list) and len(reply) == 2 and reply[0] == 200 and isinstance(reply[1], str)):
-        return False
-    return text is None or unpacked(reply[1]).rstrip(b"\n") == text.rstrip("\n").encode()
 
 
 def _may_run(program: str) -> str:
@@ -162,17 +83,24 @@ class _App:
             file(self.start, _START.format(program=program), mode),
         )
 
-    def serves(self, port: int, pages: Mapping[str, str]) -> c.Condition:
-        """On the port, it answers with these pages, its routes, and a page added just now."""
+    def serves(self, port: int, pages: Mapping[str, str], *ready: c.Condition) -> c.Condition:
+        """Once `ready`, on the port, it answers with these pages, its routes, and a page added just now."""
         [(path, text)] = self.hidden.items()
         added = f"echo >> {self.table}; echo '{path} {text}' >> {self.table}"
         given = (f"{self.where}/server.py", self.ini, self.table, self.start)
-        answers = _answers(self.runs, self.start, port, {**pages, **self.routes, **self.hidden}, added)
-        return c.all_of(*map(c.is_file, given), answers)
+        known = {"server.py": _SERVER, "start.sh": _START.format(program="server.py")}
+        routes = {**self.routes, **{key: text for key, text in pages.items() if key != "/"}}
+        settings = {"host": "127.0.0.1", "port": str(port), "title": pages.get("/", self.title)}
+
+        def plainly(view: StateView) -> bool:
+            return is_runnable(self.start)(view) and serves_pages(view, self.where, known, settings, routes)
+
+        asked = {**pages, **self.routes, **self.hidden}
+        return answers(self.runs, self.start, port, asked, added, c.all_of(*map(c.is_file, given), *ready), plainly)
 
     def settings(self, view: StateView) -> dict[str, str]:
         """Its settings, read as the server does."""
-        return dict(line.split("=", 1) for line in c.lines_of(view, self.ini) if "=" in line)
+        return pairs(view, self.ini, "=")
 
     def says(self, key: str, value: str) -> c.Condition:
         """A setting has this value."""
@@ -182,8 +110,7 @@ class _App:
         """Its table holds these routes."""
 
         def holds(view: StateView) -> bool:
-            lines = [line.split(" ", 1) for line in c.lines_of(view, self.table) if " " in line]
-            found = {path: text.strip() for path, text in lines}
+            found = {path: text.strip() for path, text in pairs(view, self.table, " ").items()}
             return all(found.get(path) == text for path, text in routes.items())
 
         return holds
@@ -195,6 +122,13 @@ def _serve_directory(draw: Draw, *, whole: bool = True) -> Part:
     text, hidden = draw.body(1), draw.body(2)
     before = f"{_may_run(program)}\ncd /workspace/{site}\n{laid({other: hidden})}\ncd /workspace"
     name = program.rpartition("/")[2]
+
+    def plainly(view: StateView) -> bool:
+        return is_runnable(program)(view) and serves_directory(view, program, port, site, {page: text})
+
+    def serves(asked: Mapping[str, str | None]) -> c.Condition:
+        return answers(draw.runs, program, port, asked, before, c.is_file(program), plainly)
+
     wrong_port = port + 1
     return Part(
         ask=draw.one(
@@ -217,10 +151,10 @@ def _serve_directory(draw: Draw, *, whole: bool = True) -> Part:
             (f"echo 'python3 -m http.server {port}' > {program}", f"chmod +x {program}"),
         ),
         goals=(
-            *(() if whole else (c.check(f"{name} answers", _answers(draw.runs, program, port, {"/": None}, before)),)),
+            *(() if whole else (c.check(f"{name} answers", serves({"/": None})),)),
             c.check(
                 f"{name} serves {site}",
-                _answers(draw.runs, program, port, {f"/{page}": text, f"/{other}": hidden}, before),
+                serves({f"/{page}": text, f"/{other}": hidden}),
             ),
             c.check(f"{name} is executable", is_runnable(program)),
         ),
@@ -251,7 +185,7 @@ def _set_port(draw: Draw) -> Part:
             c.check(
                 f"{app.where} other settings kept", done, app.says("title", app.title), app.says("host", "127.0.0.1")
             ),
-            c.check(f"{app.where} serves on {port}", done, app.serves(port, {"/": app.title})),
+            c.check(f"{app.where} serves on {port}", app.serves(port, {"/": app.title}, done)),
         ),
         requires=("python3",),
     )
@@ -278,7 +212,7 @@ def _set_title(draw: Draw) -> Part:
         goals=(
             c.check(f"{app.where} title set", done),
             c.check(f"{app.where} other settings kept", done, app.says("port", str(app.port))),
-            c.check(f"{app.where} shows the title", done, app.serves(app.port, {"/": title})),
+            c.check(f"{app.where} shows the title", app.serves(app.port, {"/": title}, done)),
         ),
         requires=("python3",),
     )
@@ -305,7 +239,7 @@ def _add_route(draw: Draw) -> Part:
         goals=(
             c.check(f"{path} added", app.lists(new)),
             c.check(f"{path} beside the others", app.lists(new), app.lists(app.routes)),
-            c.check(f"{app.where} answers {path}", app.lists(new), app.serves(app.port, new)),
+            c.check(f"{app.where} answers {path}", app.serves(app.port, new, app.lists(new))),
         ),
         requires=("python3",),
     )
@@ -332,7 +266,7 @@ def _missing_port(draw: Draw) -> Part:
         goals=(
             c.check(f"{app.where} port set", done),
             c.check(f"{app.where} other settings kept", done, app.says("title", app.title)),
-            c.check(f"{app.where} serves on {app.port}", done, app.serves(app.port, {"/": app.title})),
+            c.check(f"{app.where} serves on {app.port}", app.serves(app.port, {"/": app.title}, done)),
         ),
         requires=("python3",),
     )
@@ -362,7 +296,7 @@ def _wrong_program(draw: Draw) -> Part:
         goals=(
             c.check(f"{app.start} names no {missing}", renamed, lambda view: "server.py" in c.text_of(view, app.start)),
             c.check(f"{app.start} still executable", renamed, is_runnable(app.start)),
-            c.check(f"{app.where} starts", renamed, is_runnable(app.start), app.serves(app.port, {"/": app.title})),
+            c.check(f"{app.where} starts", app.serves(app.port, {"/": app.title}, renamed, is_runnable(app.start))),
         ),
         requires=("python3",),
     )
@@ -385,7 +319,7 @@ def _not_executable(draw: Draw) -> Part:
         goals=(
             c.check(f"{app.start} is executable", runnable),
             c.check(f"{app.start} still the same", runnable, c.has_text(app.start, _START.format(program="server.py"))),
-            c.check(f"{app.where} starts", runnable, app.serves(app.port, {"/": app.title})),
+            c.check(f"{app.where} starts", app.serves(app.port, {"/": app.title}, runnable)),
         ),
         requires=("python3",),
     )

@@ -12,7 +12,7 @@ from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families import _words
 from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._parts import Part, file, join
-from agentenv.tasks.terminal.families._runs import Runs
+from agentenv.tasks.terminal.families._runs import Runs, Step
 from agentenv.tasks.terminal.scenario import Family, Scenario
 
 __all__ = ["FAMILY"]
@@ -53,11 +53,11 @@ class _Reader:
         self._queries: dict[str, None] = {}
         self._booking = runs.book(self._steps)
 
-    def _steps(self, view: StateView) -> list[str]:
+    def _steps(self, view: StateView) -> list[Step]:
         if view.stat(self._base).kind != "file":
             raise NotInStateError(f"{self._base} is no regular file")
         words = [_READ, self._base, *self._queries]
-        return [f': > "$d.ran"; exec timeout -k 1 8 python3 -I -S -E -c {" ".join(map(_quoted, words))}']
+        return [Step(f': > "$d.ran"; exec timeout -k 1 8 python3 -I -S -E -c {" ".join(map(_quoted, words))}')]
 
     def says(self, wanted: Mapping[str, Rows]) -> c.Condition:
         """Each query gives these rows, in its order."""

@@ -63,7 +63,7 @@ class FakeBox:
 
     def bash(self, script: str, *, cwd: str = "/workspace", timeout_s: float = 10.0) -> RunResult:
         argv = ["bash", "--norc", "--noprofile", "-c", self._in(script)]
-        env = {**ENV, "HOME": str(self.root / "home/agent")}
+        env = {**ENV, "HOME": str(self.root / "home/agent"), "TMPDIR": str(self.root)}
         try:
             done = subprocess.run(
                 argv, cwd=self._host(cwd), env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s

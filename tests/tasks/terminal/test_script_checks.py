@@ -12,7 +12,7 @@ from agentenv.progress import RunResult
 from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families import _cron, _runs
 from agentenv.tasks.terminal.families._runs import Outcome, Runs
-from agentenv.tasks.terminal.families._scripts import Case, case_text, fits, work
+from agentenv.tasks.terminal.families._scripts import Case, case_step, fits, work
 from agentenv.tasks.terminal.scenario import StartFile
 from tests.tasks.terminal.fake_view import FakeBox
 
@@ -79,7 +79,7 @@ def _box(root: Path, body: str, mode: int = 0o755) -> FakeBox:
 
 
 def _outcomes(box: FakeBox, *cases: Case) -> list[Outcome]:
-    return Runs().book(lambda view: [case_text("/workspace/bin/x.sh", case) for case in cases]).outcomes(box)
+    return Runs().book(lambda view: [case_step("/workspace/bin/x.sh", case) for case in cases]).outcomes(box)
 
 
 def _does(case: Case) -> c.Condition:
