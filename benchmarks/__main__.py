@@ -13,6 +13,7 @@ TABLES = {
     "wrappers": (wrapper_overhead.table,),
     "terminal": (
         terminal_cost.step_table,
+        terminal_cost.family_table,
         terminal_cost.reset_table,
         terminal_cost.size_table,
         terminal_cost.chain_table,

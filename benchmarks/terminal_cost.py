@@ -14,10 +14,24 @@ import agentenv
 from agentenv.progress import Check, verify_checks
 from agentenv.sandbox.base import FileEntry
 from agentenv.sandbox.local import LocalSandbox
+from agentenv.tasks.terminal.families import FAMILIES
+from agentenv.tasks.terminal.scenario import DIFFICULTIES
 from benchmarks.timing import interleaved_ms
 
 FILE_TASK = ("files_and_folders", "easy")
 RUN_TASK = ("git_branches", "easy")
+RUN_FAMILIES = (
+    "shell_scripts",
+    "cron_scripts",
+    "broken_builds",
+    "services",
+    "sqlite_databases",
+    "diff_patch",
+    "git_branches",
+    "git_history",
+    "env_path",
+    "dotfiles",
+)
 
 
 def bare_bash() -> tuple[pexpect.spawn, Callable[[], None]]:
@@ -59,6 +73,40 @@ def step_table() -> Table:
         allowed = 3 * bare + (60 if "run commands" in name else 15)
         out.add_row(name, f"{ms:.2f}", "" if name == "bare pexpect bash" else f"{allowed:.1f}")
     return out
+
+
+def family_table() -> Table:
+    """Medians per state-changing step once a task is solved, when every check looks at everything."""
+    shell, round_trip = bare_bash()
+    bare = interleaved_ms({"bare": round_trip}, repeats=40)["bare"]
+    shell.close(force=True)
+    out = Table(title="A step that changes the state of a solved task, by family (medians over tasks)")
+    for column in ("family", *DIFFICULTIES, f"allowed ms (3 x {bare:.2f} + 60)", "worst / allowed"):
+        out.add_column(column, justify="left" if column == "family" else "right")
+    allowed = 3 * bare + 60
+    for family in RUN_FAMILIES:
+        medians = [_solved_step_ms(family, difficulty) for difficulty in DIFFICULTIES]
+        out.add_row(family, *(f"{ms:.1f}" for ms in medians), f"{allowed:.1f}", f"{max(medians) / allowed:.2f}")
+    return out
+
+
+def _solved_step_ms(family: str, difficulty: str, tasks: int = 8, steps: int = 5) -> float:
+    split = "ood" if next(known.ood for known in FAMILIES if known.name == family) else "train"
+    env = gym.make("agentenv/Terminal-v0", families=[family], difficulty=difficulty, split=split, max_turns=10_000)
+    task_set = env.unwrapped.task_set  # type: ignore[attr-defined]
+    medians = []
+    for task_id in task_set.ids(split)[:tasks]:
+        env.reset(options={"task_id": task_id})
+        for action in task_set.oracle(task_id)[:-1]:
+            env.step(action)
+        samples = []
+        for number in range(steps):
+            start = time.perf_counter()
+            env.step(f"echo {number} > /workspace/scratch.txt")
+            samples.append(1000 * (time.perf_counter() - start))
+        medians.append(statistics.median(samples))
+    env.close()
+    return statistics.median(medians)
 
 
 def reset_table() -> Table:
