@@ -23,10 +23,7 @@ from agentenv.transcript import CompactFormat
 
 __all__ = ["TinyPolicy"]
 
-_SHRINK = 0.75
 _PREFILL_ROWS = 16
-#: The batch is made smaller when at most this share of it is going on: each time its whole cache is copied.
-_COMPACT_AT = 0.75
 
 
 @dataclass
@@ -66,6 +63,7 @@ class TinyPolicy:
         self._max_batch = max_batch
         self._max_kept_tokens = max_kept_tokens
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._buffer: torch.Tensor | None = None
         if tokenizer.get_vocab_size() > model.config.vocab_size:
             raise ConfigurationError(
                 f"the tokenizer has {tokenizer.get_vocab_size()} tokens, the model only {model.config.vocab_size}"
@@ -131,39 +129,47 @@ class TinyPolicy:
 
     def _act(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Sample]:
         contexts = [list(prompt.ids) for prompt in prompts]
-        capacity = max(map(len, contexts)) + sampling.max_tokens
-        # Rounded, so that the kernels meet few different shapes.
-        capacity = min(-(-capacity // 32) * 32, max(capacity, self.model.config.max_position_embeddings))
-        cache = self.model.new_cache(len(prompts), capacity)
+        known = [self._known(prompt.key, context) for prompt, context in zip(prompts, contexts, strict=True)]
+        # Which prompt each place of the batch holds: like ones side by side, so that few are padded to read them in.
+        rows = sorted(range(len(prompts)), key=lambda row: len(contexts[row]) - known[row])
+        chunks = [rows[start : start + _PREFILL_ROWS] for start in range(0, len(rows), _PREFILL_ROWS)]
+        # Padding of a short prompt may reach beyond what its own ids need.
+        room = max(max(known[row] for row in chunk) + len(contexts[chunk[-1]]) - known[chunk[-1]] for chunk in chunks)
+        capacity = max(room, max(map(len, contexts)) + sampling.max_tokens)
+        buffer, self._buffer = self._room(len(rows), capacity), None
+        cache = buffer[:, :, : len(rows)]
         numbers = uniforms([prompt.seed for prompt in prompts], sampling.max_tokens)
-        logits = self._prefill(prompts, contexts, cache)
+        logits = self._prefill(prompts, contexts, known, chunks, cache)
 
         sampled: list[list[int]] = [[] for _ in prompts]
         logprobs: list[list[float]] = [[] for _ in prompts]
-        rows = list(range(len(prompts)))  # which prompt each row of the shrinking batch belongs to
-        going = set(rows)  # the prompts whose samples have not ended
-        lengths = torch.tensor([len(context) for context in contexts])
+        lengths = [len(contexts[row]) for row in rows]
         for step in range(sampling.max_tokens):
-            tokens, values = draw(logits, numbers[rows, step], sampling.temperature)
-            for place, (row, token, value) in enumerate(zip(rows, tokens.tolist(), values.tolist(), strict=True)):
-                if row not in going:
-                    continue
+            drawn, values = draw(logits, numbers[rows, step], sampling.temperature)
+            tokens = drawn.tolist()
+            ended = []
+            for place, (row, token, value) in enumerate(zip(rows, tokens, values.tolist(), strict=True)):
                 sampled[row].append(token)
                 logprobs[row].append(value)
                 if token == self.stop_id or step + 1 == sampling.max_tokens:
-                    going.remove(row)
-                    known = contexts[row] + sampled[row][:-1]
-                    self._keep(prompts[row].key, known, cache[:, :, place, :, : len(known)])
-            if not going:
+                    ended.append(place)
+                    self._keep(prompts[row].key, contexts[row] + sampled[row][:-1], cache[:, :, place])
+            # The places of those that ended are taken over by the last ones, so that the batch stays in one piece.
+            for place in reversed(ended):
+                last = len(rows) - 1
+                if place != last:
+                    cache[:, :, place, :, : lengths[last]] = cache[:, :, last, :, : lengths[last]]
+                for column in (rows, lengths, tokens):
+                    column[place] = column[last]
+                    column.pop()
+            if not rows:
                 break
-            # Rows that ended ride along until they are many: taking them out copies the whole cache.
-            if len(going) <= _SHRINK * len(rows):
-                index = torch.tensor([place for place, row in enumerate(rows) if row in going])
-                rows, tokens, lengths = [row for row in rows if row in going], tokens[index], lengths[index]
-                cache = cache[:, :, index]
-            span = min(capacity, -(-(int(lengths.max()) + 1) // 32) * 32)
-            logits = self.model.logits(self.model.extend(tokens[:, None], lengths, cache, span)[:, 0])
-            lengths = lengths + 1
+            cache = cache[:, :, : len(rows)]
+            span = min(buffer.shape[-2], _rounded(max(lengths) + 1))
+            hidden = self.model.extend(torch.tensor(tokens)[:, None], torch.tensor(lengths), cache, span)
+            logits = self.model.logits(hidden[:, 0])
+            lengths = [length + 1 for length in lengths]
+        self._buffer = buffer  # not after a failure: what it holds may not be finite then
         return [
             Sample(
                 text=self.format.decode(ids),
@@ -174,37 +180,51 @@ class TinyPolicy:
             for ids, values in zip(sampled, logprobs, strict=True)
         ]
 
-    def _prefill(self, prompts: Sequence[Prompt], contexts: list[list[int]], cache: torch.Tensor) -> torch.Tensor:
-        known: list[int] = []
-        for row, (prompt, context) in enumerate(zip(prompts, contexts, strict=True)):
-            kept = self._kept.get(prompt.key)
-            # At least one id is always computed anew: its logits are the first token's.
-            shared = min(_common_prefix(kept.ids, context), len(context) - 1) if kept else 0
-            if kept is not None and shared:
-                cache[:, :, row, :, :shared] = kept.cache[:, :, :, :shared]
-            known.append(shared)
-        logits = torch.empty(len(prompts), self.model.config.vocab_size, dtype=cache.dtype)
-        order = sorted(range(len(prompts)), key=lambda row: len(contexts[row]) - known[row])
-        for start in range(0, len(order), _PREFILL_ROWS):
-            rows = order[start : start + _PREFILL_ROWS]
+    def _room(self, batch: int, capacity: int) -> torch.Tensor:
+        """A cache for at least so many rows and positions: the last call's, if it is large enough.
+
+        What it holds is finite, and never seen: no row looks beyond its own length.
+        """
+        kept = self._buffer
+        if kept is not None and kept.shape[2] >= batch and kept.shape[-2] >= capacity:
+            return kept
+        rows, positions = (kept.shape[2], kept.shape[-2]) if kept is not None else (0, 0)
+        limit = self.model.config.max_position_embeddings
+        return self.model.new_cache(max(rows, batch), max(positions, min(_rounded(capacity), max(capacity, limit))))
+
+    def _known(self, key: str, context: Sequence[int]) -> int:
+        """How many ids of a prompt have keys and values already; at least one never has: it gives the first logits."""
+        kept = self._kept.get(key)
+        return min(_common_prefix(kept.ids, context), len(context) - 1) if kept else 0
+
+    def _prefill(
+        self,
+        prompts: Sequence[Prompt],
+        contexts: list[list[int]],
+        known: list[int],
+        chunks: list[list[int]],
+        cache: torch.Tensor,
+    ) -> torch.Tensor:
+        """Reads the prompts into the cache, in the order of the chunks; logits [B, V] of what comes first."""
+        logits = []
+        start = 0
+        for rows in chunks:
+            part = cache[:, :, start : start + len(rows)]
+            start += len(rows)
+            for place, row in enumerate(rows):
+                if known[row]:
+                    part[:, :, place, :, : known[row]] = self._kept[prompts[row].key].cache[:, :, :, : known[row]]
             new = [contexts[row][known[row] :] for row in rows]
             width = max(map(len, new))
             ids = torch.tensor([[*ids, *[self.format.pad_id] * (width - len(ids))] for ids in new])
             lengths = torch.tensor([known[row] for row in rows])
-            room = int(lengths.max()) + width
-            part = cache[..., :room, :].index_select(2, torch.tensor(rows))
-            # Padding of a short row may reach beyond the capacity that its own ids need.
-            if room > part.shape[-2]:
-                part = torch.nn.functional.pad(part, (0, 0, 0, room - part.shape[-2]))
-            hidden = self.model.extend(ids, lengths, part, room)
-            kept_room = min(room, cache.shape[-2])
-            cache[:, :, rows, :, :kept_room] = part[..., :kept_room, :]
+            hidden = self.model.extend(ids, lengths, part, int(lengths.max()) + width)
             last = torch.tensor([len(ids) - 1 for ids in new])
-            logits[rows] = self.model.logits(hidden[torch.arange(len(rows)), last])
-        return logits
+            logits.append(self.model.logits(hidden[torch.arange(len(rows)), last]))
+        return torch.cat(logits)
 
     def _keep(self, key: str, ids: list[int], cache: torch.Tensor) -> None:
-        self._kept[key] = _Kept(ids, cache.clone())
+        self._kept[key] = _Kept(ids, cache[..., : len(ids), :].clone())
         self._kept.move_to_end(key)
 
     def _forget_oldest(self) -> None:
@@ -212,6 +232,11 @@ class TinyPolicy:
         while total > self._max_kept_tokens:
             _, kept = self._kept.popitem(last=False)
             total -= len(kept.ids)
+
+
+def _rounded(count: int) -> int:
+    """Up to a multiple of 32, so that the kernels meet few different shapes."""
+    return -(-count // 32) * 32
 
 
 def _common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
