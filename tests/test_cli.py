@@ -18,12 +18,12 @@ from agentenv.errors import ConfigurationError, InfrastructureError
 from agentenv.evaluation.evaluate import evaluate
 from agentenv.evaluation.results import read_results
 from agentenv.policy.scripted import FixedPolicy
-from tests.evaluation import counting
-from tests.evaluation.counting import ENV_ID
+from tests import counting
+from tests.counting import FAR_ID as ENV_ID
 
 ROOT = Path(__file__).resolve().parent.parent
 # `module:id` imports the module first: how a user plays an environment of their own, here in another process.
-FOREIGN_ID = f"tests.evaluation.counting:{ENV_ID}"
+FOREIGN_ID = f"tests.counting:{ENV_ID}"
 
 
 def process(*arguments: str, **options: Any) -> subprocess.Popen[str]:
@@ -162,7 +162,7 @@ def test_eval_verify_and_report_work_together(
 
 def test_eval_prints_json_and_starts_anew_only_when_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "r.json"
-    command = ["eval", "fixed:add", "--env", ENV_ID, "--out", str(out), "--json"]
+    command = ["eval", "fixed:+", "--env", ENV_ID, "--out", str(out), "--json"]
     assert cli.main([*command, "--tasks", "4", "--episodes", "2"]) == 0
     assert json.loads(capsys.readouterr().out)["planned"] == 8
     assert cli.main([*command, "--tasks", "2"]) == 2
@@ -178,7 +178,7 @@ def test_eval_takes_no_more_tasks_than_there_are(capsys: pytest.CaptureFixture[s
 
 def test_verify_ends_with_1_where_a_number_differs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "r.json"
-    evaluate(FixedPolicy(["add", "submit"]), ENV_ID, tasks=4, out=out)
+    evaluate(FixedPolicy(["+", "submit"]), ENV_ID, tasks=4, out=out)
     out.write_text(out.read_text().replace('"coverage": 1.0', '"coverage": 0.5'))
     assert cli.main(["verify", str(out), "--allow", ENV_ID]) == 1
     assert "NOT verified" in capsys.readouterr().out
@@ -191,21 +191,21 @@ def test_verify_ends_with_1_where_a_number_differs(capsys: pytest.CaptureFixture
 def test_a_person_plays_and_sees_checks_turn_green(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    type_in(monkeypatch, ["nonsense", "add", "add", "submit"])
+    type_in(monkeypatch, ["nonsense", "+", "+", "submit"])
     assert cli.main(["play", ENV_ID, "--task", "up-train-1"]) == 0
     shown = capsys.readouterr().out
     assert shown.index("· at 1") < shown.index("✓ at 1  ▲") < shown.index("✓ at 2  ▲")
-    assert "Invalid action" in shown
+    assert "say + or submit" in shown
     assert "solved in 4 turns, progress 100%" in shown
 
 
 def test_hidden_checks_are_shown_at_the_end_only(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    type_in(monkeypatch, ["add", "submit"])
+    type_in(monkeypatch, ["+", "submit"])
     assert cli.main(["play", ENV_ID, "--task", "up-train-1", "--hide-checks"]) == 0
     shown = capsys.readouterr().out
-    assert shown.index("done") < shown.index("at 1")
+    assert shown.index("bye") < shown.index("at 1")
     assert "not solved (submitted)" in shown
 
 
@@ -215,7 +215,7 @@ def test_a_person_may_leave(
 ) -> None:
     closed: list[int] = []
     monkeypatch.setattr(counting.CountingEnv, "release", lambda env: closed.append(1))
-    type_in(monkeypatch, ["add", leave])
+    type_in(monkeypatch, ["+", leave])
     assert cli.main(["play", ENV_ID]) == 0
     assert "left without submitting" in capsys.readouterr().out
     assert closed == [1]
@@ -226,7 +226,7 @@ def test_ctrl_c_ends_with_130_and_closes_the_environment(
 ) -> None:
     closed: list[int] = []
     monkeypatch.setattr(counting.CountingEnv, "release", lambda env: closed.append(1))
-    type_in(monkeypatch, ["add", KeyboardInterrupt])
+    type_in(monkeypatch, ["+", KeyboardInterrupt])
     assert cli.main(["play", ENV_ID]) == 130
     assert closed == [1]
     assert capsys.readouterr().err == "agentenv: interrupted\n"

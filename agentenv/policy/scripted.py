@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterable, Mapping, Sequence
 
 from agentenv.errors import ConfigurationError, UnknownTaskError, did_you_mean
@@ -12,7 +13,7 @@ from agentenv.trajectory import Trajectory
 __all__ = ["FixedPolicy", "NoopPolicy", "OraclePolicy", "RandomPolicy", "ReplayPolicy"]
 
 
-class _Scripted:
+class _Scripted(abc.ABC):
     """What all scripted policies share: no format, no caches, no weights."""
 
     name = "scripted"
@@ -23,12 +24,12 @@ class _Scripted:
         """One sample per prompt, in order."""
         return [Sample(text=self.action(prompt)) for prompt in prompts]
 
-    def release(self, keys: Sequence[str]) -> None:
+    def release(self, keys: Sequence[str]) -> None:  # noqa: B027 (it does all there is to do)
         """Nothing is kept for an episode."""
 
+    @abc.abstractmethod
     def action(self, prompt: Prompt) -> str:
         """The action's text."""
-        raise NotImplementedError
 
 
 class FixedPolicy(_Scripted):

@@ -17,7 +17,8 @@ from agentenv.policy.base import Prompt, Sample, Sampling
 from agentenv.policy.scripted import FixedPolicy, OraclePolicy
 from agentenv.progress import Check
 from agentenv.task import GraderData
-from tests.evaluation.counting import ENV_ID, CountingTasks
+from tests.counting import FAR_ID as ENV_ID
+from tests.counting import CountingTasks, far_tasks
 
 
 class Recording(FixedPolicy):
@@ -44,17 +45,17 @@ def play(policy: Any, **options: Any) -> Results:
 
 
 def test_the_reference_solutions_score_what_the_limit_allows() -> None:
-    results = play(OraclePolicy(CountingTasks()))
+    results = play(OraclePolicy(far_tasks()))
     assert len(results.records) == 16
     assert results.summary["success"]["value"] == 0.875  # two goals are 7, and there are six turns
     assert results.summary["families"]["up"]["value"] == 1.0
 
 
 def test_records_hold_progress_from_the_start_and_one_entry_a_turn() -> None:
-    record = play(FixedPolicy(["add", "nonsense", "submit"]), tasks=3).records[2]
+    record = play(FixedPolicy(["+", "nonsense", "submit"]), tasks=3).records[2]
     assert record.task_id == "up-test-1"
-    assert record.actions == ("add", "nonsense", "submit")
-    assert record.progress == (0.0, 0.5, 0.5, 0.5)
+    assert record.actions == ("+", "nonsense", "submit")
+    assert record.progress == (1 / 3, 2 / 3, 2 / 3, 2 / 3)
     assert record.valid == (True, False, True)
     assert (record.success, record.outcome, record.stop_reason) == (False, 0.0, "submitted")
     assert len(record.state_hashes) == 4
@@ -68,7 +69,7 @@ def test_tasks_are_the_first_of_the_split_whatever_the_seed() -> None:
 
 
 def test_two_policies_meet_the_same_seeds_and_episodes_differ() -> None:
-    first, second = Recording(["submit"]), Recording(["add", "submit"])
+    first, second = Recording(["submit"]), Recording(["+", "submit"])
     play(first, tasks=4, episodes_per_task=3)
     play(second, tasks=4, episodes_per_task=3, workers=1)
     assert sorted(first.seeds) == sorted(second.seeds)
@@ -80,22 +81,22 @@ def test_a_platform_failure_is_counted_and_is_no_zero() -> None:
         def action(self, prompt: Prompt) -> str:
             return "crash" if prompt.task_id == "up-test-0" else super().action(prompt)
 
-    results = play(Unlucky(CountingTasks()), tasks=4)
+    results = play(Unlucky(far_tasks()), tasks=4)
     assert [failure.key for failure in results.failures] == [("up-test-0", 0)]
-    assert "the sandbox died" in results.failures[0].error
+    assert "the sandbox was killed" in results.failures[0].error
     assert (results.summary["coverage"], results.summary["success"]["value"]) == (0.75, 1.0)
     assert results.summary["success_lower_bound"] == 0.75
 
 
 def test_a_stopped_run_continues_and_counts_nothing_twice(tmp_path: Path) -> None:
     out = tmp_path / "r.json"
-    whole = play(FixedPolicy(["add", "submit"]), episodes_per_task=2)
+    whole = play(FixedPolicy(["+", "submit"]), episodes_per_task=2)
     with pytest.raises(KeyboardInterrupt):
-        play(Recording(["add", "submit"], stop_after=9), episodes_per_task=2, out=out, workers=2)
+        play(Recording(["+", "submit"], stop_after=9), episodes_per_task=2, out=out, workers=2)
     assert not out.exists()
     kept = len(partial_path(out).read_text().splitlines()) - 1
     assert kept > 0
-    rest = Recording(["add", "submit"])
+    rest = Recording(["+", "submit"])
     resumed = play(rest, episodes_per_task=2, out=out)
     assert len(rest.tasks) == 32 - kept
     assert resumed == whole == read_results(out)
@@ -104,8 +105,8 @@ def test_a_stopped_run_continues_and_counts_nothing_twice(tmp_path: Path) -> Non
 
 def test_a_finished_run_is_returned_and_not_played_again(tmp_path: Path) -> None:
     out = tmp_path / "r.json"
-    first = play(FixedPolicy(["add", "submit"]), tasks=4, out=out)
-    again = Recording(["add", "submit"])
+    first = play(FixedPolicy(["+", "submit"]), tasks=4, out=out)
+    again = Recording(["+", "submit"])
     assert play(again, tasks=4, out=out) == first
     assert again.tasks == []
 
@@ -114,7 +115,7 @@ def test_what_the_platform_failed_is_played_by_the_next_run(tmp_path: Path) -> N
     out = tmp_path / "r.json"
     broken = FixedPolicy(["crash"])
     assert len(play(broken, tasks=2, out=out).failures) == 2
-    repaired = play(FixedPolicy(["add", "submit"]), tasks=2, out=out)
+    repaired = play(FixedPolicy(["+", "submit"]), tasks=2, out=out)
     assert (len(repaired.records), len(repaired.failures)) == (2, 0)
 
 
@@ -172,14 +173,14 @@ def test_what_a_crashing_grader_quotes_enters_neither_results_nor_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def crash(view: Any) -> float:
-        if view:
+        if view.count:
             raise ValueError("expected the-hidden-answer")
         return 0.0
 
     monkeypatch.setattr(CountingTasks, "grader", lambda self, task_id: GraderData([Check("bad", 1, crash)]))
     out = tmp_path / "r.json"
     with caplog.at_level(logging.INFO):
-        play(FixedPolicy(["add", "submit"]), tasks=2, out=out)
+        play(FixedPolicy(["+", "submit"]), tasks=2, out=out)
     assert "check 'bad' crashed: ValueError" in json.loads(out.read_text())["failures"][0]["error"]
     assert "'bad' crashed" in caplog.text
     assert "hidden" not in out.read_text() + caplog.text
@@ -191,5 +192,5 @@ def test_the_results_file_is_strict_json_with_the_spec(tmp_path: Path) -> None:
     document = json.loads(out.read_text())
     spec = json.loads(document["header"]["env_spec"])
     assert spec["id"] == ENV_ID
-    assert spec["kwargs"] == {"max_turns": 5, "split": "test"}
+    assert spec["kwargs"] == {"max_turns": 5, "split": "test", "tasks": "far"}
     assert gym.envs.registration.EnvSpec.from_json(document["header"]["env_spec"]).kwargs == spec["kwargs"]

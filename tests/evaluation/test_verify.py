@@ -14,14 +14,15 @@ from agentenv.evaluation.results import read_results
 from agentenv.evaluation.statistics import summarise
 from agentenv.evaluation.verify import VerifyReport, verify
 from agentenv.policy.scripted import FixedPolicy, OraclePolicy
-from tests.evaluation import counting
-from tests.evaluation.counting import ENV_ID, CountingTasks
+from tests import counting
+from tests.counting import FAR_ID as ENV_ID
+from tests.counting import far_tasks
 
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     path = tmp_path_factory.mktemp("honest") / "r.json"
-    evaluate(OraclePolicy(CountingTasks()), ENV_ID, tasks=8, episodes_per_task=2, workers=2, out=path)
+    evaluate(OraclePolicy(far_tasks()), ENV_ID, tasks=8, episodes_per_task=2, workers=2, out=path)
     return json.loads(path.read_text())
 
 
@@ -80,7 +81,7 @@ def _cut_actions(document: Any) -> None:
 
 def _append_action(document: Any) -> None:
     record = document["records"][0]
-    for name, value in (("actions", "add"), ("rewards", 0.0), ("valid", True), ("progress", 1.0), ("state_hashes", "")):
+    for name, value in (("actions", "+"), ("rewards", 0.0), ("valid", True), ("progress", 1.0), ("state_hashes", "")):
         record[name].append(value)
 
 
@@ -173,7 +174,7 @@ def test_failures_hidden_as_platform_failures_show_in_bound_and_notes(honest: An
 
 def test_a_state_that_chance_went_into_is_noted_and_not_held_against_the_file(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    evaluate(FixedPolicy(["chance", "add", "submit"]), ENV_ID, tasks=4, out=path)
+    evaluate(FixedPolicy(["chance", "+", "submit"]), ENV_ID, tasks=4, out=path)
     report = verify(path, allow=[ENV_ID], workers=1)
     assert report.ok
     assert "does not repeat" in report.notes[0]

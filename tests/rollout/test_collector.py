@@ -13,11 +13,11 @@ from agentenv.policy.base import Prompt, Sample, Sampling
 from agentenv.policy.scripted import FixedPolicy, OraclePolicy
 from agentenv.rollout import Collected, EnvPool, EpisodeRequest, collect, derive_seed
 from agentenv.task import stable_rng
-from tests.counting import CountingEnv, CountTasks
+from tests.counting import CountingEnv, CountingTasks
 
 
 def _requests(groups: int = 3, size: int = 4) -> list[EpisodeRequest]:
-    ids = CountTasks().ids("train")
+    ids = CountingTasks().ids("train")
     return [
         EpisodeRequest(ids[group], f"g{group}", derive_seed(7, group, member), member)
         for group in range(groups)
@@ -56,13 +56,15 @@ def _plain(collected: Collected) -> list[dict[str, Any]]:
 
 def test_records_every_turn_with_what_the_environment_answered() -> None:
     made: list[CountingEnv] = []
-    task_id = CountTasks().ids("train")[1]  # count to 2
-    [trajectory] = collect(OraclePolicy(CountTasks()), _factory(made), [EpisodeRequest(task_id, "g", 5)]).trajectories
+    task_id = CountingTasks().ids("train")[1]  # count to 2
+    [trajectory] = collect(
+        OraclePolicy(CountingTasks()), _factory(made), [EpisodeRequest(task_id, "g", 5)]
+    ).trajectories
     assert [turn.action for turn in trajectory.turns] == ["+", "+", "submit"]
     assert [turn.observation for turn in trajectory.turns] == ["count to 2", "1", "2"]
     assert [turn.progress for turn in trajectory.turns] == pytest.approx([2 / 3, 1, 1])
     assert (trajectory.start_progress, trajectory.start_hash) == (pytest.approx(1 / 3), "count:0")
-    assert trajectory.start_checks == {"at least 1": 0.0, "at least 2": 0.0, "not more": 1.0}
+    assert trajectory.start_checks == {"at 1": 0.0, "at 2": 0.0, "not more": 1.0}
     assert [turn.state_hash for turn in trajectory.turns] == ["count:1", "count:2", "count:2"]
     assert (trajectory.success, trajectory.terminated, trajectory.stop_reason) == (True, True, "success")
     assert (trajectory.outcome, trajectory.seed, trajectory.final_observation) == (1.0, 5, "bye")
@@ -70,7 +72,7 @@ def test_records_every_turn_with_what_the_environment_answered() -> None:
 
 
 def test_a_limit_truncates_and_keeps_progress() -> None:
-    task_id = CountTasks().ids("train")[2]
+    task_id = CountingTasks().ids("train")[2]
     [trajectory] = collect(FixedPolicy(["+", "?"]), CountingEnv, [EpisodeRequest(task_id)]).trajectories
     assert (trajectory.terminated, trajectory.truncated, trajectory.stop_reason) == (False, True, "max_turns")
     assert (trajectory.outcome, trajectory.final_progress) == (0.0, 0.5)
@@ -103,7 +105,7 @@ def test_free_running_does_not_wait_for_the_slowest() -> None:
 
     class OneStuck(CountingEnv):
         def act(self, action: str) -> Any:
-            if self.task.id == CountTasks().ids("train")[0] and not gate.wait(20):
+            if self.task.id == CountingTasks().ids("train")[0] and not gate.wait(20):
                 raise AssertionError("the other episodes were held up")
             return super().act(action)
 
@@ -114,7 +116,7 @@ def test_free_running_does_not_wait_for_the_slowest() -> None:
         if len(ended) == 3:
             gate.set()
 
-    requests = [EpisodeRequest(task_id) for task_id in CountTasks().ids("train")[:4]]
+    requests = [EpisodeRequest(task_id) for task_id in CountingTasks().ids("train")[:4]]
     collect(FixedPolicy(["+", "submit"]), OneStuck, requests, workers=4, lockstep=False, on_episode=note)
     assert ended[-1] == requests[0].task_id
 
