@@ -153,7 +153,7 @@ def main(args: Args) -> int:
     policy: Any = load_policy(args.policy, **options)
     model: nn.Module = policy.model
     reference = copy.deepcopy(model).eval().requires_grad_(False) if args.kl_coef else None
-    optimiser = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.95), weight_decay=0.0)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.95), eps=1e-5, weight_decay=0.0)
     done, offset, quiet = 0, 0, 0
     if saved:
         model.load_state_dict(saved["model"])

@@ -40,20 +40,22 @@ WARM = "warm-start"
 OOD_FAMILIES = ("disk_usage", "systemd_units", "text_reports")
 CREDITS = ("procredit", "outcome")
 
-#: What is trained on: a budget of minutes is spread too thin over more families (tried on `val` with all eleven).
-FAMILIES = ("files_and_folders", "permissions", "archives", "encodings")
+#: What is trained on: a budget of minutes is spread too thin over more families (tried on `val` with all eleven). In
+#: these four the warm start's best guesses (temperature 0, on `val`) beat its samples by most.
+FAMILIES = ("archives", "encodings", "search_replace", "links")
 #: The comparison's training settings; only credit, seed and place differ between arms.
 DEFAULTS = grpo.Args(
     env_kwargs=json.dumps({"families": FAMILIES, "difficulty": "medium", "max_turns": 6}),
-    updates=22,
+    updates=40,
     groups=16,
     group_size=8,
-    lr=1e-4,
+    lr=1.5e-4,
+    anneal_lr=True,
     epochs=2,
-    minibatches=4,
+    minibatches=2,
     workers=128,  # two cohorts of 64: the batch that the engine samples fastest
     save_every=5,
-    microbatch_tokens=4096,
+    microbatch_tokens=1024,  # what a core's cache holds: a quarter faster than 4096
     tensorboard=False,
 )
 
@@ -84,7 +86,7 @@ class Args:
     """Learning rate."""
     seed: int = 1
     """Decides tasks and samples of training, the same for both arms."""
-    test_tasks: int = 220
+    test_tasks: int = 300
     """Held-out tasks to evaluate on."""
     ood_tasks: int = 100
     """Tasks of unseen families to evaluate on, apart."""
