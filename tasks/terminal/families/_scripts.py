@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 from agentenv.progress import Check, StateView
 from agentenv.tasks.terminal.families import _checks as c
-from agentenv.tasks.terminal.families import _known, _runs
-from agentenv.tasks.terminal.families._known import holds_known, never
+from agentenv.tasks.terminal.families import _runs
 from agentenv.tasks.terminal.families._parts import Part, file
 from agentenv.tasks.terminal.families._runs import Booking, Outcome, Runs, Step, laid
 
@@ -83,18 +82,13 @@ def is_runnable(path: str) -> c.Condition:
     return c.all_of(c.is_file(path), c.mode_is(path, 0o100, 0o100), lambda view: view.stat(path).size > 0)
 
 
-def work(runs: Runs, path: str, cases: Sequence[Case], known: Sequence[str] = ()) -> list[c.Condition]:
-    """For each case, whether a script gets it right; whether it may be executed yet is another check's business.
-
-    Some texts are known to do.
-    """
-    folder, _, name = path.rpartition("/")
-    right = holds_known(folder, {name: known})
+def work(runs: Runs, path: str, cases: Sequence[Case]) -> list[c.Condition]:
+    """For each case, whether a script gets it right; whether it may be executed yet is another check's business."""
     command = f"/workspace/{path}"
 
     def steps(view: StateView) -> list[Step]:
         found = view.stat(path)
-        if found.kind != "file" or found.size == 0 or _known.sure(view, right):
+        if found.kind != "file" or found.size == 0:
             return []
         # What names no interpreter is run by a shell, as a shell would.
         direct = view.read(path, c.MAX_BYTES).startswith((b"#!", b"\x7fELF"))
@@ -102,16 +96,14 @@ def work(runs: Runs, path: str, cases: Sequence[Case], known: Sequence[str] = ()
         ready = f"[ -r {command} ] && [ -x {command} ] || /bin/chmod u+rx {command}"
         return [case_step(words, case, ready) for case in cases]
 
-    return cases_hold(runs.book(steps), cases, right)
+    return cases_hold(runs.book(steps), cases)
 
 
-def cases_hold(booking: Booking, cases: Sequence[Case], right: c.Condition = never) -> list[c.Condition]:
-    """For each case of a booking, whether its outcome is what it asks for, or all is known to be `right`."""
+def cases_hold(booking: Booking, cases: Sequence[Case]) -> list[c.Condition]:
+    """For each case of a booking, whether its outcome is what it asks for."""
 
     def condition(place: int, case: Case) -> c.Condition:
         def holds(view: StateView) -> bool:
-            if _known.sure(view, right):
-                return True
             outcomes = booking.outcomes(view)
             return bool(outcomes) and fits(outcomes[place], case)
 
@@ -125,7 +117,7 @@ def written_script(
 ) -> Part:
     """The part of writing an executable script: its checks are one a case or, with `whole`, one for all of them."""
     name = path.rpartition("/")[2]
-    right = work(runs, path, cases, (f"{body}\n", f"#!/bin/bash\n{body}\n", f"#!/bin/bash\n{other}\n"))
+    right = work(runs, path, cases)
     if whole:
         works: tuple[Check, ...] = (c.check(f"{name} works", *right),)
     else:

@@ -11,10 +11,9 @@ import json
 import re
 from collections.abc import Mapping
 
+from agentenv.errors import NotInStateError
 from agentenv.progress import StateView
 from agentenv.tasks.terminal.families import _checks as c
-from agentenv.tasks.terminal.families import _known
-from agentenv.tasks.terminal.families._known import folders_to, usable
 from agentenv.tasks.terminal.families._runs import Runs, Step, unpacked
 
 __all__ = ["answers", "pairs", "serves_directory", "serves_pages"]
@@ -91,13 +90,19 @@ def answers(
     step = Step(f'{before}\n: > "$d.ran"\n{client}\n')
     settled = c.all_of(c.is_file(program), ready)
 
+    def sure(view: StateView) -> bool:
+        try:
+            return plainly(view)
+        except NotInStateError:
+            return False
+
     def steps(view: StateView) -> list[Step]:
-        return [step] if settled(view) and not _known.sure(view, plainly) else []
+        return [step] if settled(view) and not sure(view) else []
 
     booking = runs.book(steps)
 
     def holds(view: StateView) -> bool:
-        if not settled(view) or _known.sure(view, plainly):
+        if not settled(view) or sure(view):
             return settled(view)
         [outcome] = booking.outcomes(view)
         lines = outcome.out.decode("utf-8", "replace").splitlines()
@@ -122,11 +127,9 @@ def serves_pages(view: StateView, where: str, known: Mapping[str, str], settings
                  routes: Mapping[str, str]) -> bool:  # fmt: skip
     """Whether a directory holds the known files, server.ini and routes.txt, nothing else, and the two say this much."""
     files = [*known, "server.ini", "routes.txt"]
-    if sorted(view.listdir(where)) != sorted(files) or not all(
-        usable(view, folder, 0o700) for folder in folders_to(where)
-    ):
+    if sorted(view.listdir(where)) != sorted(files) or not all(_open(view, folder, 0o700) for folder in _down(where)):
         return False
-    if not all(usable(view, f"{where}/{name}", 0o600) for name in files):
+    if not all(_open(view, f"{where}/{name}", 0o600) for name in files):
         return False
     if any(c.text_of(view, f"{where}/{name}") != text for name, text in known.items()):
         return False
@@ -141,10 +144,10 @@ def serves_directory(view: StateView, program: str, port: int, site: str, pages:
         return False
     if [place.rstrip("/") for place in (found["into"], found["folder"]) if place is not None] != [site]:
         return False
-    folders = (*folders_to(site), *folders_to(program.rpartition("/")[0]))
-    if not all(usable(view, folder, 0o700) for folder in folders) or sorted(view.listdir(site)) != sorted(pages):
+    folders = (*_down(site), *_down(program.rpartition("/")[0]))
+    if not all(_open(view, folder, 0o700) for folder in folders) or sorted(view.listdir(site)) != sorted(pages):
         return False
-    if any(not usable(view, f"{site}/{page}", 0o400) for page in pages):
+    if any(not _open(view, f"{site}/{page}", 0o400) for page in pages):
         return False
     if any(c.text_of(view, f"{site}/{page}").rstrip("\n") != text.rstrip("\n") for page, text in pages.items()):
         return False
@@ -158,6 +161,17 @@ def pairs(view: StateView, path: str, mark: str) -> dict[str, str]:
     text = c.text_of(view, path).replace("\r\n", "\n").replace("\r", "\n")
     lines = (line.partition(mark) for line in text.splitlines())
     return {left: right for left, found, right in lines if found}
+
+
+def _open(view: StateView, path: str, mode: int) -> bool:
+    """Whether this is a file or a directory, not a link, that its owner may use so."""
+    found = view.stat(path)
+    return found.kind in ("file", "directory") and found.mode & mode == mode
+
+
+def _down(folder: str) -> list[str]:
+    parts = folder.split("/")
+    return ["/workspace", *("/".join(parts[: place + 1]) for place in range(len(parts)))]
 
 
 def _could_be_module(view: StateView, path: str) -> bool:

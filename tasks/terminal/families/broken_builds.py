@@ -6,14 +6,13 @@ not count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentenv.progress import StateView
 from agentenv.tasks.terminal.families import _checks as c
-from agentenv.tasks.terminal.families import _known, _words
+from agentenv.tasks.terminal.families import _words
 from agentenv.tasks.terminal.families._draw import Draw, levels
-from agentenv.tasks.terminal.families._known import holds_known
 from agentenv.tasks.terminal.families._parts import Part, file, join
 from agentenv.tasks.terminal.families._runs import Runs, Step
 from agentenv.tasks.terminal.families._scripts import Case, case_in_place, cases_hold
@@ -49,33 +48,23 @@ def _fresh(draw: Draw) -> list[str]:
     return draw.lines(draw.number(4, 7), draw.some(_words.WORDS, 9))
 
 
-Texts = Mapping[str, Collection[str]]
-
-
-def _in_project(runs: Runs, where: str, command: str, case: Case, gone: Collection[str], known: Texts) -> c.Condition:
-    """A case that runs in the project itself, once `gone` are removed from it; right if the rest has known texts."""
-    # Whatever else lies there could be a rule or a module that comes first.
-    right = holds_known(where, known, {*gone, *case.files})
+def _in_project(runs: Runs, where: str, command: str, case: Case, gone: Iterable[str]) -> c.Condition:
+    """A case that runs in the project itself, once `gone` are removed from it."""
     step = case_in_place(command, case, where, [f"{where}/{name}" for name in gone])
 
     def steps(view: StateView) -> list[Step]:
-        return [step] if view.stat(where).kind == "directory" and not _known.sure(view, right) else []
+        return [step] if view.stat(where).kind == "directory" else []
 
-    return cases_hold(runs.book(steps), [case], right)[0]
+    return cases_hold(runs.book(steps), [case])[0]
 
 
 def _builds(
-    runs: Runs,
-    where: str,
-    command: str,
-    sources: Mapping[str, Sequence[str]],
-    results: Mapping[str, str],
-    known: Texts,
+    runs: Runs, where: str, command: str, sources: Mapping[str, Sequence[str]], results: Mapping[str, str]
 ) -> c.Condition:
     """With its sources replaced by others and its results removed, the project builds, with exit code 0."""
     # Sources are laid into the project itself, newer than anything that was built.
     case = Case(files={name: _text(lines) for name, lines in sources.items()}, code=0, after=results)
-    return _in_project(runs, where, command, case, (*results, *sources), known)
+    return _in_project(runs, where, command, case, (*results, *sources))
 
 
 class _Make:
@@ -98,17 +87,17 @@ class _Make:
         """Start files with this Makefile."""
         return (file(self.makefile, makefile), file(f"{self.where}/{self.source}", _text(self.lines)))
 
-    def builds(self, *known: str) -> c.Condition:
-        """`make` makes the right result of sources it has not seen; so it does with the Makefiles that are known."""
+    def builds(self, target: str = "all") -> c.Condition:
+        """`make` makes the right result of sources it has not seen."""
         result = {self.result: _text(list(self.recipe.result(self.fresh)))}
-        return _builds(self.runs, self.where, "make -s all", {self.source: self.fresh}, result, {"Makefile": known})
+        return _builds(self.runs, self.where, f"make -s {target}", {self.source: self.fresh}, result)
 
 
 def _goals(project: _Make, name: str, *edited: c.Condition) -> tuple[c.Check, ...]:
     made = f"{project.where}/{project.result}"
     return (
         c.check(f"{project.where} {name}", *edited),
-        c.check(f"{project.where} builds", *edited, project.builds(project.text())),
+        c.check(f"{project.where} builds", *edited, project.builds()),
         c.check(
             f"{project.result} is built",
             *edited,
@@ -186,9 +175,6 @@ def _missing_variable(draw: Draw) -> Part:
         f"include config.mk\n\nall: {result}\n\n{result}: config.mk\n"
         f'\ttest -n "$({name})"\n\techo $({name}) $(HOST) > {result}\n'
     )
-    known = (f"HOST = {host}\n{name} = {value}\n", f"{name}={value}\nHOST = {host}\n")
-    texts = {"Makefile": (text,), "config.mk": known}
-    builds = _builds(draw.runs, where, "make -s", {}, {result: f"{value} {host}"}, texts)
     done = c.all_of(_holds(settings, name, value), c.has_text(makefile, text))
     return Part(
         ask=draw.one(
@@ -207,7 +193,7 @@ def _missing_variable(draw: Draw) -> Part:
         ),
         goals=(
             c.check(f"{name} set", done),
-            c.check(f"{where} builds", done, builds),
+            c.check(f"{where} builds", done, _builds(draw.runs, where, "make -s", {}, {result: f"{value} {host}"})),
             c.check(f"{result} is built", done, c.has_text(f"{where}/{result}", f"{value} {host}")),
         ),
         requires=("make",),
@@ -219,22 +205,12 @@ def _missing_target(draw: Draw) -> Part:
     target = draw.one(("clean", "clear", "reset", "tidy"))
     made = f"{project.where}/{project.result}"
 
-    known = [
-        f"{project.text()}{target}:{rule}\n" for rule in (f"\n\trm -f {project.result}", f" ; rm -rf {project.result}")
-    ]
     case = Case(
         files={project.result: "built\n"},
         code=0,
         after={project.result: None, project.source: _text(project.lines)},
     )
-    removes = _in_project(
-        draw.runs,
-        project.where,
-        f"make -s {target}",
-        case,
-        [project.result],
-        {"Makefile": known, project.source: (_text(project.lines),)},
-    )
+    removes = _in_project(draw.runs, project.where, f"make -s {target}", case, [project.result])
     listed = _holds(project.makefile, f"{target}:")
     return Part(
         ask=draw.one(
@@ -254,7 +230,7 @@ def _missing_target(draw: Draw) -> Part:
         goals=(
             c.check(f"{target} listed", listed),
             c.check(f"{target} removes {project.result}", listed, removes),
-            c.check(f"{project.where} still builds", listed, project.builds(*known)),
+            c.check(f"{project.where} still builds", listed, project.builds()),
         ),
         requires=("make",),
     )
@@ -292,16 +268,7 @@ def _unfinished_script(draw: Draw) -> Part:
         goals=(
             c.check(f"{path} ends with {word}", ended),
             c.check(
-                f"{path} builds",
-                ended,
-                _builds(
-                    draw.runs,
-                    where,
-                    "/bin/sh ./build.sh",
-                    {source: fresh},
-                    expected,
-                    {"build.sh": (f"{broken}{word}\n",)},
-                ),
+                f"{path} builds", ended, _builds(draw.runs, where, "/bin/sh ./build.sh", {source: fresh}, expected)
             ),
             c.check(f"{result} is built", ended, c.has_text(f"{where}/{result}", _text(list(recipe.result(lines))))),
         ),
@@ -359,7 +326,7 @@ def _python(draw: Draw) -> Part:
     case = Case(files={source: _text([str(number) for number in fresh])}, out=str(answer(fresh)), code=0)
     program = c.all_of(lambda view: c.text_of(view, path) != broken, _holds(path, f"def {name}"))
 
-    runs = _in_project(draw.runs, where, command, case, [source], {path.rpartition("/")[2]: (whole,)})
+    runs = _in_project(draw.runs, where, command, case, [source])
     return Part(
         ask=draw.one(
             (

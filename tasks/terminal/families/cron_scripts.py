@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 from agentenv.progress import StateView
 from agentenv.tasks.terminal.families import _checks as c
-from agentenv.tasks.terminal.families import _known, _words
+from agentenv.tasks.terminal.families import _words
 from agentenv.tasks.terminal.families._cron import jobs_of, when
 from agentenv.tasks.terminal.families._draw import Draw, levels
-from agentenv.tasks.terminal.families._known import folders_to, holds_known, usable
 from agentenv.tasks.terminal.families._parts import Part, file, join
 from agentenv.tasks.terminal.families._runs import Runs, Step
 from agentenv.tasks.terminal.families._scripts import Case, case_in_place, cases_hold, written_script
@@ -200,28 +199,18 @@ def _schedule(draw: Draw) -> tuple[str, str, str, str]:
     )
 
 
-def _works(runs: Runs, table: str, where: str, chore: _Chore, path: str) -> c.Condition:
-    """The only job's command does the chore to /workspace/where; the script at the path, if it is known, does."""
-    folder, _, name = path.rpartition("/")
-    texts = (f"{chore.body}\n", f"#!/bin/sh\n{chore.body}\n", f"#!/bin/bash\n{chore.other}\n")
-    script = holds_known(folder, {name: texts})
-
-    def right(view: StateView) -> bool:
-        jobs = jobs_of(view, table)
-        plain = len(jobs) == 1 and jobs[0].command == f"/workspace/{path} /workspace/{where}"
-        free = all(usable(view, place, 0o700) for place in ("/home/agent", *folders_to(where)))
-        return plain and free and usable(view, path, 0o500) and script(view)
-
+def _works(runs: Runs, table: str, where: str, chore: _Chore) -> c.Condition:
+    """The only job's command does the chore to /workspace/where."""
     cases = [Case(files=before, after=after) for before, after in chore.cases]
 
     def steps(view: StateView) -> list[Step]:
         jobs = jobs_of(view, table)
-        if len(jobs) != 1 or _known.sure(view, right):
+        if len(jobs) != 1:
             return []
         command = f"/bin/sh -c {shlex.quote(jobs[0].command)}"
         return [case_in_place(command, case, where, [where], "/home/agent") for case in cases]
 
-    return c.all_of(*cases_hold(runs.book(steps), cases, right))
+    return c.all_of(*cases_hold(runs.book(steps), cases))
 
 
 def _table(draw: Draw, path: str, chore: _Chore, where: str, *, given: bool) -> Part:
@@ -255,7 +244,7 @@ def _table(draw: Draw, path: str, chore: _Chore, where: str, *, given: bool) -> 
         goals=(
             c.check(f"{table} has one job", one_job),
             c.check(f"{table} schedule", one_job, lambda view: jobs_of(view, table)[0].when == when(fields)),
-            c.check(f"{table} command works", _works(draw.runs, table, where, chore, path)),
+            c.check(f"{table} command works", _works(draw.runs, table, where, chore)),
         ),
     )
 
