@@ -10,11 +10,9 @@ import contextlib
 import functools
 import hashlib
 import os
-import signal
 import subprocess
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -26,15 +24,15 @@ from agentenv.errors import (
     SnapshotError,
 )
 from agentenv.progress import FileStat, RunResult
-from agentenv.sandbox import bwrap, processes, store
+from agentenv.sandbox import bwrap, store
 from agentenv.sandbox.base import WORKSPACE, Completed, FileEntry, Limits, Sandbox, SandboxSnapshot
 from agentenv.sandbox.copying import Copied, copy_tree
 from agentenv.sandbox.files import Tree
 from agentenv.sandbox.hashing import FileHashes, Sums, hash_layers
 from agentenv.sandbox.isolation.limits import ControlGroups, require
-from agentenv.sandbox.isolation.watchdog import Activity, Watch, watch
-from agentenv.sandbox.programs import communicate
-from agentenv.sandbox.registry import UidLease, host_root, lease_uid
+from agentenv.sandbox.live import Live
+from agentenv.sandbox.registry import host_root, lease_uid
+from agentenv.sandbox.scratch import BASH, argv, inner_limits, run_in, watch_over
 from agentenv.sandbox.session import LocalSession
 from agentenv.sandbox.supervisor import Supervised, supervisor
 from agentenv.sandbox.text import clean
@@ -42,78 +40,10 @@ from agentenv.sandbox.views import LocalView
 
 __all__ = ["LocalSandbox", "LocalView"]
 
-_BASH = ("/bin/bash", "--norc", "--noprofile")
-_SCRIPT_OUTPUT = 1 << 20
-_ARGUMENT_BYTES = 100_000
-_IDLE_PROCESSES = 2
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-# bubblewrap, the supervisor, the shell.
-_IDLE_IN_GROUP = 3
 # A verifier's Python must not load what the agent put into its home's site-packages.
 _VERIFIER_ENV = {"PYTHONNOUSERSITE": "1"}
-
-
-@dataclass
-class _Live:
-    """What a started sandbox holds on the host."""
-
-    place: store.Place
-    base: store.Base | None
-    lease: UidLease | None  # None: the base's
-    groups: ControlGroups
-    tree: Tree
-    pid: int
-    box: Supervised | None = None
-    watch: Watch | None = None
-    activity: Activity = field(default_factory=Activity)
-    oom_kills: int = 0
-    fork_failures: int = 0
-    init_limits: str = ""
-    tampered: bool = False
-
-    def look_at_init(self, init: int | None) -> None:
-        """Notes when the agent changed the limits of the first process, by which it can have the kernel kill it."""
-        with contextlib.suppress(OSError):
-            limits = Path(f"/proc/{init}/limits").read_text(encoding="ascii", errors="replace") if init else ""
-            if limits and self.init_limits and limits != self.init_limits:
-                self.tampered = True
-            self.init_limits = limits or self.init_limits
-
-    @property
-    def uid(self) -> int:
-        return (
-            self.lease.uid if self.lease is not None else self.base.lease.uid if self.base is not None else os.getuid()
-        )
-
-    @property
-    def owner(self) -> int | None:
-        return self.uid if os.getuid() == 0 else None
-
-
-def _blames_agent(live: _Live, code: int) -> bool:
-    """Whether the agent brought its sandbox down: out of memory, or by making the first process inside exit.
-
-    A negative code is bubblewrap's own death, 137 a SIGKILL of the first process: neither comes from inside, but for
-    the kernel's own at a limit of processor time that the agent put on it.
-    """
-    oom = live.groups.oom_kills() > live.oom_kills
-    return oom or (code >= 0 and (live.tampered or code != 128 + signal.SIGKILL))
-
-
-def _end(live: _Live) -> None:
-    """Kills and removes everything; in a forked child, nothing (it is the parent's)."""
-    if os.getpid() != live.pid:
-        return
-    if live.box is not None:
-        live.groups.thaw()
-        live.box.end()
-        live.box = None
-    live.watch = None
-    live.groups.remove()
-    live.place.close()
-    if live.lease is not None:
-        live.lease.release()
 
 
 def _on_platform(method: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -149,13 +79,12 @@ class LocalSandbox(Sandbox):
         self.limits = limits if limits is not None else Limits()
         self._base_folder = base
         self._root_parent = root
-        self._live: _Live | None = None
+        self._live: Live | None = None
         # Not part of _Live: a finalizer holds that, and the session refers back to this sandbox.
         self._session: LocalSession | None = None
         self._end: weakref.finalize | None = None
         self._place_kept: tuple[bytes, dict[bytes, bytes]] = (WORKSPACE.encode(), {})
         self._hashes = FileHashes()
-        self._held = False
         self._closed = False
 
     # Life.
@@ -215,9 +144,9 @@ class LocalSandbox(Sandbox):
             if lease is not None:
                 lease.release()
             raise
-        live = _Live(place, base, lease, groups, Tree(store.layers(place, base)), os.getpid())
+        live = Live(self.limits, place, base, lease, groups, Tree(store.layers(place, base)), os.getpid())
         self._live = live
-        self._end = weakref.finalize(self, _end, live)
+        self._end = weakref.finalize(self, live.end)
 
     def _open_snapshot(self, snapshot: SandboxSnapshot, root: Path, tool: bwrap.Bubblewrap) -> None:
         if not isinstance(snapshot, store.LocalSnapshot):
@@ -246,7 +175,7 @@ class LocalSandbox(Sandbox):
         with contextlib.suppress(OSError, SandboxLostError):
             self._drop()
 
-    def _here(self) -> _Live:
+    def _here(self) -> Live:
         if self._live is None:
             raise ClosedEnvironmentError("the sandbox is closed" if self._closed else "the sandbox is not started")
         if self._live.pid != os.getpid():
@@ -256,7 +185,7 @@ class LocalSandbox(Sandbox):
             self._session = self._live.box = self._live.watch = None
         if self._live.box is not None:
             code = self._live.box.process.poll()
-            if code is not None and not _blames_agent(self._live, code):
+            if code is not None and not self._live.blames_agent(code):
                 raise SandboxLostError("the sandbox's processes were killed from outside")
         return self._live
 
@@ -269,109 +198,30 @@ class LocalSandbox(Sandbox):
         if self._session is None:
             self._session = LocalSession(
                 lambda: self._open_box(live),
-                lambda code: _blames_agent(live, code),
+                live.blames_agent,
                 self.limits,
                 *self._place_kept,
-                on_tick=self._limit_that_fired,
-                on_end=self._note_limits,
-                crowded=lambda: self._crowded(live),
+                on_tick=live.limit_that_fired,
+                on_end=live.note_limits,
+                crowded=live.crowded,
             )
         return self._session
 
-    def _crowded(self, live: _Live) -> bool:
-        count = live.groups.process_count()
-        if count is None:
-            init = live.box.init_pid if live.box is not None else None
-            count = len(processes.descendants(init)) if init is not None else 0
-        return count >= max(4, self.limits.processes * 3 // 4)
-
-    def _open_box(self, live: _Live) -> Supervised:
+    def _open_box(self, live: Live) -> Supervised:
         live.init_limits = ""
         live.box = Supervised(live.place.path / "control", live.owner, lambda slave: self._start_shell(live, slave))
         fired = live.watch.fired if live.watch is not None else ""
-        live.watch = self._watch_over(live.place, live.groups, live.box.process, live.activity, live.look_at_init)
+        live.watch = watch_over(
+            live.place, live.groups, self.limits, live.box.process, live.activity, live.look_at_init
+        )
         live.watch.fired = fired
         return live.box
 
-    def _start_shell(self, live: _Live, slave: int) -> subprocess.Popen[bytes]:
-        argv = self._argv(live.place, live.base, init=True, control=live.place.path / "control")
-        program = [*_BASH, "-c", self._inner_limits(live.groups) + supervisor(slave)]
+    def _start_shell(self, live: Live, slave: int) -> subprocess.Popen[bytes]:
+        start = argv(live.place, live.base, init=True, control=live.place.path / "control")
+        program = [*BASH, "-c", inner_limits(live.groups, self.limits) + supervisor(slave)]
         quiet = (subprocess.DEVNULL,) * 3
-        return bwrap.launch(self.limits, live.uid, live.groups, argv, program, quiet, pass_fds=(slave,))
-
-    def _argv(
-        self, place: store.Place, base: store.Base | None, *, init: bool = False, control: Path | None = None
-    ) -> list[str]:
-        root = place.path.parent
-        binds = {mount: place.path / name for mount, name in store.MOUNTS.items()}
-        overlays = {
-            mount: bwrap.Overlay(base.lower(mount), place.path / f"{name}.work")
-            for mount, name in store.MOUNTS.items()
-            if base is not None
-        }
-        mounts = bwrap.Mounts(binds, overlays, control)
-        return bwrap.find(root).argv(mounts, bwrap.synthetic_root(root), init=init, chdir="/")
-
-    def _inner_limits(self, groups: ControlGroups) -> str:
-        return "" if "pids" in groups.dirs else f"ulimit -u {self.limits.processes + 2} 2>/dev/null; "
-
-    def _watch_over(
-        self,
-        place: store.Place,
-        groups: ControlGroups,
-        process: subprocess.Popen[bytes],
-        activity: Activity | None = None,
-        looked: Callable[[int | None], None] | None = None,
-    ) -> Watch:
-        """A watch on a process's sandbox, for as long as it is referred to."""
-
-        def init() -> int | None:
-            return next(iter(processes.children(process.pid)), None) if process.returncode is None else None
-
-        def busy() -> bool:
-            # An idle sandbox must cost the watchdog nothing: there may be a thousand.
-            if activity is not None and not activity.running:
-                return False
-            first = init()
-            if looked is not None:
-                looked(first)
-            return first is not None and bool(processes.children(first))
-
-        folders = [place.path / name for name in store.MOUNTS.values()]
-        one = Watch(folders, init, busy, self.limits, "memory" not in groups.dirs)
-        watch(one)
-        return one
-
-    def _limit_that_fired(self) -> str:
-        """A note on the limit that stopped the running command; "" if none did."""
-        if self._live is not None:
-            self._live.activity.running = True
-            self._live.look_at_init(self._live.box.init_pid if self._live.box is not None else None)
-        watching = self._live.watch if self._live is not None else None
-        return watching.fired if watching is not None else ""
-
-    def _note_limits(self, status: int) -> str:
-        """A note on the limits that a command ran into, for the agent."""
-        live = self._live
-        if live is None:
-            return ""
-        live.activity.running = self._jobs_run(live)
-        live.look_at_init(live.box.init_pid if live.box is not None else None)
-        notes = []
-        if live.watch is not None and live.watch.fired:
-            notes.append(live.watch.fired)
-            live.watch.fired = ""
-        oom_kills, fork_failures = live.groups.oom_kills(), live.groups.fork_failures()
-        if oom_kills > live.oom_kills:
-            notes.append(
-                f"the memory limit of {self.limits.memory_bytes / (1 << 20):g} MiB was hit: a process was killed"
-            )
-        if fork_failures > live.fork_failures:
-            notes.append(f"the limit of {self.limits.processes} processes was hit")
-        if status == 128 + signal.SIGXFSZ:
-            notes.append(f"the file size limit of {self.limits.file_bytes / (1 << 20):g} MiB was hit")
-        live.oom_kills, live.fork_failures = oom_kills, fork_failures
-        return "; ".join(notes)
+        return bwrap.launch(self.limits, live.uid, live.groups, start, program, quiet, pass_fds=(slave,))
 
     @_on_platform
     def run(
@@ -385,47 +235,7 @@ class LocalSandbox(Sandbox):
         """See `Sandbox.run`."""
         live = self._here()
         limit_s = self.limits.wall_s if timeout_s is None else timeout_s
-        return self._run_in(live.place, live.base, live.uid, live.groups, command, limit_s, stdin, env)
-
-    def _run_in(
-        self,
-        place: store.Place,
-        base: store.Base | None,
-        uid: int,
-        groups: ControlGroups,
-        command: str | Sequence[str],
-        timeout_s: float,
-        stdin: bytes,
-        env: Mapping[str, str] | None,
-    ) -> Completed:
-        # Not bubblewrap's --chdir: the agent may have locked its own /workspace. Nor bubblewrap as the first process:
-        # /proc/1 would show its command line and its binary, which name the host's directories.
-        first = (
-            f"{self._inner_limits(groups)}cd /workspace 2>/dev/null; unset OLDPWD; "
-            'exec 9>&2 2>/dev/null; (exec "$@" 2>&9 9>&-); exit $?'
-        )
-        if isinstance(command, str):
-            # The kernel bounds one argument, not their sum: a long script comes in parts.
-            text = command.encode("utf-8", "surrogateescape")
-            parts = [text[at : at + _ARGUMENT_BYTES] for at in range(0, len(text), _ARGUMENT_BYTES)] or [b""]
-            whole = "".join(f"${{{number}}}" for number in range(1, len(parts) + 1))
-            program: list[str | bytes] = [*_BASH, "-c", f'eval "{whole}"', "bash", *parts]
-        else:
-            program = list(command)
-        popen = bwrap.launch(
-            self.limits,
-            uid,
-            groups,
-            self._argv(place, base, init=True),
-            [*_BASH, "-c", first, "bash", *program],
-            (subprocess.PIPE, subprocess.PIPE, subprocess.PIPE),
-            {**bwrap.CLEAN_ENV, **(env or {})},
-        )
-        watching = self._watch_over(place, groups, popen)
-        done = communicate(popen, stdin, timeout_s, max(_SCRIPT_OUTPUT, self.limits.output_bytes))
-        if watching.fired:
-            return replace(done, exit_code=done.exit_code or 137, stderr=done.stderr + watching.fired.encode() + b"\n")
-        return done
+        return run_in(live.place, live.base, live.uid, live.groups, self.limits, command, limit_s, stdin, env)
 
     @_on_platform
     def run_on_fork(self, script: str, timeout_s: float = 10.0) -> RunResult:
@@ -435,7 +245,7 @@ class LocalSandbox(Sandbox):
         place = store.Place(root, "fork", live.owner)
         groups = None
         try:
-            with self._frozen(live):
+            with live.frozen():
                 for name in store.MOUNTS.values():
                     copy_tree(live.place.path / name, place.path / name, live.owner)
             if live.base is not None:
@@ -445,7 +255,7 @@ class LocalSandbox(Sandbox):
                     if live.owner is not None:
                         os.chown(work, live.owner, live.owner)
             groups = ControlGroups(place.identity, self.limits)
-            done = self._run_in(place, live.base, live.uid, groups, script, timeout_s, b"", _VERIFIER_ENV)
+            done = run_in(place, live.base, live.uid, groups, self.limits, script, timeout_s, b"", _VERIFIER_ENV)
         finally:
             if groups is not None:
                 groups.remove()
@@ -493,7 +303,7 @@ class LocalSandbox(Sandbox):
 
     # States.
 
-    def _where(self, live: _Live) -> tuple[bytes, dict[bytes, bytes]]:
+    def _where(self, live: Live) -> tuple[bytes, dict[bytes, bytes]]:
         return self._session.place() if self._session is not None else self._place_kept
 
     @_on_platform
@@ -503,7 +313,7 @@ class LocalSandbox(Sandbox):
         root = live.place.path.parent
         place = store.Place(root, "snap", None)
         counts = Copied()
-        with self._frozen(live):
+        with live.frozen():
             for name in store.MOUNTS.values():
                 copy_tree(live.place.path / name, place.path / name, None, counts)
         return store.LocalSnapshot(root, place, live.base, counts, *self._where(live))
@@ -526,7 +336,7 @@ class LocalSandbox(Sandbox):
         """See `Sandbox.fork`."""
         live = self._here()
         twin = LocalSandbox(self.limits, root=self._root_parent)
-        with self._frozen(live):
+        with live.frozen():
             twin._begin(live.place.path.parent, live.base, live.place)
         twin._place_kept = self._where(live)
         return twin
@@ -541,9 +351,9 @@ class LocalSandbox(Sandbox):
         """See `Sandbox.hashes`."""
         live = self._here()
         sums: dict[str, Sums] = {}
-        with self._frozen(live):
+        with live.frozen():
             # What still runs may have a file mapped, and write to it without a change of its times.
-            self._hashes.trusting = not self._jobs_run(live)
+            self._hashes.trusting = not live.jobs_run()
             for mount in store.MOUNTS:
                 base = live.base.index(mount, self._hashes) if live.base is not None else None
                 sums[mount] = hash_layers(live.tree.mounts[mount].upper, base, self._hashes)
@@ -556,47 +366,12 @@ class LocalSandbox(Sandbox):
     def held(self) -> Iterator[None]:
         """See `Sandbox.held`."""
         live = self._here()
-        with self._frozen(live, idle_too=True):
-            before, self._held = self._held, True
+        with live.frozen(idle_too=True):
+            before, live.held = live.held, True
             try:
                 yield
             finally:
-                self._held = before
-
-    @contextlib.contextmanager
-    def _frozen(self, live: _Live, idle_too: bool = False) -> Iterator[None]:
-        """Holds still whatever runs besides the idle shell (`idle_too`: and that, where it leaves no trace)."""
-        init = live.box.init_pid if live.box is not None else None
-        if self._held or init is None or not (idle_too or self._busy(live, init)):
-            yield
-            return
-        if live.groups.freeze():
-            try:
-                yield
-            finally:
-                live.groups.thaw()
-            return
-        if not self._busy(live, init):
-            yield
-            return
-        stopped = processes.freeze_tree(init)
-        try:
-            yield
-        finally:
-            processes.thaw_tree(stopped)
-
-    def _jobs_run(self, live: _Live) -> bool:
-        """Whether anything but the idle shell is there."""
-        count = live.groups.process_count()
-        if count is not None:
-            return count > _IDLE_IN_GROUP
-        init = live.box.init_pid if live.box is not None else None
-        return init is not None and self._busy(live, init)
-
-    def _busy(self, live: _Live, init: int) -> bool:
-        found = processes.descendants(init)
-        # A program in the shell's place may only look idle.
-        return len(found) >= _IDLE_PROCESSES or any(not processes.is_bash(one) for one in found)
+                live.held = before
 
 
 def _digest(*parts: object) -> str:
