@@ -1,0 +1,1 @@
+"""Question sets, corpora and retrieval of the search environment."""

@@ -1,0 +1,1 @@
+"""Catalogues, goals and rewards of the web shop environment."""
