@@ -7,14 +7,14 @@ and what is served follows from files. Wherever they say False, it is started.
 
 from __future__ import annotations
 
-import json
 import re
+import shlex
 from collections.abc import Mapping
 
 from agentenv.errors import NotInStateError
 from agentenv.progress import StateView
 from agentenv.tasks.terminal.families import _checks as c
-from agentenv.tasks.terminal.families._runs import Runs, Step, unpacked
+from agentenv.tasks.terminal.families._runs import Runs, Step
 
 __all__ = ["answers", "pairs", "serves_directory", "serves_pages"]
 
@@ -24,11 +24,12 @@ _SCRIPT = re.compile(
     rf"(?P<port>[0-9]+)(?: (?:-d |--directory[ =])(?P<folder>{_FOLDER}))?\n*"
 )
 _LOADABLE = re.compile(r"\.(?:py|pyc|so)$")
-# Starts a program, waits until it listens, and prints the answers. It gives up early on a program that fails, or that
-# listens elsewhere; one that ends with 0 may have left a server behind.
+# Starts a program, waits until it listens, and prints its replies as they came. It gives up early on a program that
+# fails, or that listens elsewhere; one that ends with 0 may have left a server behind. It does without the modules that
+# would take longer to load than the rest takes.
 _CLIENT = """
-import base64, http.client, json, os, signal, subprocess, sys, time
-program, port, pages = json.loads(sys.argv[1])
+import _socket, os, sys, time
+program, port, pages = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 
 def listening():
     found = set()
@@ -40,37 +41,59 @@ def listening():
         found |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A"}
     return found
 
+def whole(data):
+    head, end, body = data.partition(b"\\r\\n\\r\\n")
+    for line in head.lower().split(b"\\r\\n") if end else ():
+        name, _, value = line.partition(b":")
+        if name == b"content-length" and value.strip().isdigit() and len(value) < 9:
+            return len(body) >= int(value)
+    return False
+
 def ask(page):
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-    link.request("GET", page)
-    reply = link.getresponse()
-    return reply.status, base64.b64encode(reply.read(65536)).decode()
+    link = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    link.settimeout(5)
+    data = b""
+    try:
+        link.connect(("127.0.0.1", port))
+        link.sendall(f"GET {page} HTTP/1.0\\r\\nHost: 127.0.0.1:{port}\\r\\n\\r\\n".encode())
+        while len(data) < 4096 and not whole(data):
+            more = link.recv(4096)
+            if not more:
+                break
+            data += more
+    except OSError:
+        pass
+    link.close()
+    return data[:4096].hex()
 
 def alive():
     try:
-        os.killpg(started.pid, 0)
+        os.killpg(started, 0)
     except OSError:
         return False
     return True
 
 before = listening()
-quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-started = subprocess.Popen(["/bin/bash", "-c", '"$0"', program], start_new_session=True, **quiet)
-end = time.monotonic() + 10
+quiet = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDWR, 0), (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)]
+command = ["/bin/bash", "-c", '"$0"', program]
+# Python ignores SIGPIPE and SIGXFSZ; what it starts must not.
+started = os.posix_spawn(command[0], command, os.environ, file_actions=quiet, setsid=True, setsigdef=[13, 25])
+end, ended, code = time.monotonic() + 10, False, None
 while time.monotonic() < end:
-    new, code = listening() - before, started.poll()
+    new = listening() - before
+    if not ended:
+        pid, status = os.waitpid(started, os.WNOHANG)
+        ended, code = pid != 0, os.waitstatus_to_exitcode(status) if pid else None
     if code or port in new:
         break
-    if new or (code == 0 and not alive()):
+    if new or (ended and not alive()):
         end = min(end, time.monotonic() + 1)
-    time.sleep(0.02)
+    time.sleep(0.004)
+if port in listening() - before:
+    for page in pages:
+        print("reply", ask(page))
 try:
-    if port in listening() - before:
-        print(json.dumps([ask(page) for page in pages]))
-except (OSError, http.client.HTTPException):
-    pass
-try:
-    os.killpg(started.pid, signal.SIGKILL)
+    os.killpg(started, 9)
 except OSError:
     pass
 """
@@ -85,8 +108,8 @@ def answers(
     It does not unless it is `ready`; when it `plainly` does, no start is needed. Else it is started in /workspace,
     after the bash lines `before`.
     """
-    request = json.dumps([f"/workspace/{program}", port, list(pages)])
-    client = f"exec timeout -k 1 20 python3 -I -S -E - '{request}' << 'END OF CLIENT'{_CLIENT}END OF CLIENT"
+    words = " ".join(map(shlex.quote, (f"/workspace/{program}", str(port), *pages)))
+    client = f"exec timeout -k 1 20 python3 -I -S -E - {words} << 'END OF CLIENT'{_CLIENT}END OF CLIENT"
     step = Step(f'{before}\n: > "$d.ran"\n{client}\n')
     settled = c.all_of(c.is_file(program), ready)
 
@@ -105,22 +128,26 @@ def answers(
         if not settled(view) or sure(view):
             return settled(view)
         [outcome] = booking.outcomes(view)
-        lines = outcome.out.decode("utf-8", "replace").splitlines()
-        try:
-            replies = json.loads(lines[-1]) if lines else []
-        except (ValueError, RecursionError):
-            return False
-        if not isinstance(replies, list) or len(replies) != len(pages):
-            return False
-        return all(_fits(reply, text) for reply, text in zip(replies, pages.values(), strict=True))
+        lines = outcome.out.decode("ascii", "replace").splitlines()
+        replies = [line.removeprefix("reply ") for line in lines if line.startswith("reply ")]
+        return len(replies) == len(pages) and all(map(_fits, replies, pages.values()))
 
     return holds
 
 
-def _fits(reply: object, text: str | None) -> bool:
-    if not (isinstance(reply, list) and len(reply) == 2 and reply[0] == 200 and isinstance(reply[1], str)):
+def _fits(reply: str, text: str | None) -> bool:
+    """Whether an HTTP reply, in hexadecimal, has status 200 and the text as its body (None: any)."""
+    try:
+        data = bytes.fromhex(reply)
+    except ValueError:
         return False
-    return text is None or unpacked(reply[1]).rstrip(b"\n") == text.rstrip("\n").encode()
+    head, _, body = data.partition(b"\r\n\r\n")
+    status = head.split(b"\r\n", 1)[0].split()
+    if len(status) < 2 or not status[0].startswith(b"HTTP/1.") or status[1] != b"200":
+        return False
+    length = re.search(rb"(?im)^content-length:[ \t]*([0-9]{1,8})[ \t]*\r?$", head)
+    body = body[: int(length[1])] if length else body
+    return text is None or body.rstrip(b"\n") == text.rstrip("\n").encode()
 
 
 def serves_pages(view: StateView, where: str, known: Mapping[str, str], settings: Mapping[str, str],

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from agentenv.progress import StateView
-from agentenv.tasks.terminal.families import _serving
+from agentenv.tasks.terminal.families import _serving, services
 from agentenv.tasks.terminal.scenario import StartFile
-from tests.tasks.terminal.fake_view import FakeBox
+from tests.tasks.terminal import family_suite as suite
+from tests.tasks.terminal.fake_view import FakeBox, replay
 
 SERVER, START = "serve()\n", "#!/bin/sh\nexec python3 server.py\n"
 INI, TABLE = "host=127.0.0.1\nport=1234\n", "/a one\n/b two\n"
@@ -111,3 +112,33 @@ def test_any_doubt_about_a_directory_is_settled_by_a_start(spoil: str, tmp_path:
     assert box.act(spoil) == 0
     assert not _serves_directory(box)
     box.act("chmod 755 site")
+
+
+@pytest.mark.parametrize(("difficulty", "seed"), [*(("easy", seed) for seed in range(6)), ("medium", 0), ("hard", 0)])
+def test_a_start_shows_what_files_tell(
+    difficulty: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("serves_pages", "serves_directory"):
+        monkeypatch.setattr(services, name, lambda *rest: False)
+    scenario = suite.build(services.FAMILY, difficulty, seed)
+    suite.skip_without_programs(scenario)
+    for number, actions in enumerate((scenario.oracle, *scenario.alternatives)):
+        done = suite.progress(scenario, replay(scenario, actions, tmp_path / str(number)))
+        assert done.success, (actions, done.evidence)
+
+
+@pytest.mark.parametrize(
+    ("reply", "fits"),
+    [
+        (b"HTTP/1.0 200 OK\r\n\r\nyes\n", True),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes", True),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes and more", True),
+        (b"HTTP/1.0 404 Not Found\r\n\r\nyes", False),
+        (b"HTTP/1.0 200 OK\r\n\r\nno", False),
+        (b"HTTP/1.0 200 OK\r\nyes", False),
+        (b"yes", False),
+        (b"", False),
+    ],
+)
+def test_reply_fits_with_status_200_and_the_right_body(reply: bytes, fits: bool) -> None:
+    assert _serving._fits(reply.hex(), "yes\n") is fits
