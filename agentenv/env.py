@@ -85,6 +85,9 @@ class Snapshot:
             close()
 
 
+_REMEMBERED_STARTS = 256
+
+
 @dataclass
 class _Episode:
     """The bookkeeping of one episode; copied into snapshots."""
@@ -146,6 +149,8 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
         self.action_space = UnicodeText(max_bytes)
         self._episode: _Episode | None = None
         self._closed = False
+        # By task id: what the checks saw in the start state, and what they said.
+        self._verified_starts: dict[str, tuple[str, Progress]] = {}
         self._last_text = ""
 
     # -- what an environment writes -------------------------------------------------------------------------------
@@ -212,9 +217,10 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
         task = self._choose_task(options or {})
         self._episode = None  # a begin() that fails must leave no episode to step
         text = self.begin(task, stable_rng("episode", task.id))
-        self._episode = _Episode(task)
+        seen, progress = self._verified_starts.get(task.id, ("", None))
+        self._episode = _Episode(task, seen=seen, progress=progress)
         self._last_text = text
-        self._verify_if_changed()
+        self._remember_start(task.id, self._verify_if_changed())
         return text, self._info(valid=True, stop_reason="", outcome=0.0, success=False)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -374,6 +380,13 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
         if self._episode is None:
             raise ResetNeededError(f"{call} needs an episode: call reset() first")
         return self._episode
+
+    def _remember_start(self, task_id: str, progress: Progress) -> None:
+        """A task that starts in the state it started in before is not verified anew."""
+        self._verified_starts.pop(task_id, None)
+        self._verified_starts[task_id] = (self._live_episode("reset").seen, progress)
+        while len(self._verified_starts) > _REMEMBERED_STARTS:
+            del self._verified_starts[next(iter(self._verified_starts))]
 
     def _verify_if_changed(self) -> Progress:
         episode = self._live_episode("verify")

@@ -300,6 +300,37 @@ def test_each_episode_verifies_its_own_start():
     assert set(info["checks"]) == {"a is set", "b is set", "c is set", "d is set", "nothing else"}
 
 
+def test_a_start_state_that_was_verified_before_is_not_verified_again():
+    env = started(ONE)
+    first = env.reset(options={"task_id": ONE})[1]
+    assert env.views == 1
+    env.step("set a 1")
+    assert env.views == 2
+    assert env.reset(options={"task_id": ONE})[1] == first
+    assert env.views == 2
+
+
+def test_a_task_that_starts_in_another_state_is_verified_anew(monkeypatch):
+    env = started(ONE)
+    begin = type(env).begin
+
+    def begin_further(self, task, rng):
+        text = begin(self, task, rng)
+        self.state = {"a": "1"}
+        return text
+
+    monkeypatch.setattr(type(env), "begin", begin_further)
+    assert env.reset(options={"task_id": ONE})[1]["progress"] > 0
+
+
+def test_few_start_states_are_remembered(monkeypatch):
+    monkeypatch.setattr("agentenv.env._REMEMBERED_STARTS", 1)
+    env = started(ONE)
+    for task_id in (FOUR, ONE, ONE, FOUR):
+        env.reset(options={"task_id": task_id})
+    assert env.views == 4
+
+
 def test_verify_is_repeatable_and_leaves_no_trace():
     env = started()
     info = env.step(oracle(env)[0])[4]
