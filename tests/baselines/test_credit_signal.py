@@ -38,7 +38,8 @@ def test_one_turn_episodes_have_no_credit_between_turns_and_both_kinds_agree():
 
 def test_credit_between_turns_is_told():
     # Scores 1.5 and 0: advantages of the whole +-1. Turn returns 1.5, 1.25 | 0, 0 with mean 0.6875: turns of the first
-    # get 1.8125 and 1.5625, those of the second -1.6875. Around their means +-0.125, 0.
+    # get 1.8125 and 1.5625, those of the second -1.6875. Around their means +-0.125, 0. (An epsilon stands beside the
+    # deviation.)
     found = signal([[episode("g", [0.5, 1.0], True), episode("g", [0.0, 0.0], False)]])
     square = (1.8125**2 + 1.5625**2 + 2 * 1.6875**2) / 4
     assert found.turn_share == pytest.approx(
