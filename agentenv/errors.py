@@ -15,6 +15,7 @@ __all__ = [
     "CheckpointError",
     "ClosedEnvironmentError",
     "ConfigurationError",
+    "DataFileError",
     "EpisodeOverError",
     "GraderError",
     "InfrastructureError",
@@ -72,6 +73,10 @@ class TokenMismatchError(AgentEnvError):
 
 class TrajectoryFormatError(AgentEnvError, ValueError):
     """A trajectory file holds a line that is not one of ours."""
+
+
+class DataFileError(AgentEnvError, ValueError):
+    """A data file does not hold what its format promises; the message names the file, the line and the key."""
 
 
 class ResultsFileError(AgentEnvError, ValueError):
