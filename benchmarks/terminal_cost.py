@@ -32,8 +32,6 @@ RUN_FAMILIES = (
     "env_path",
     "dotfiles",
 )
-# A module beside each program leaves the checks in doubt about what a service would do: it is started.
-STARTED = ("services, each started", "services", "for d in . */ */*/; do touch /workspace/$d/extra.py; done")
 
 
 def bare_bash() -> tuple[pexpect.spawn, Callable[[], None]]:
@@ -86,20 +84,20 @@ def family_table() -> Table:
     for column in ("family", *DIFFICULTIES, f"allowed ms (3 x {bare:.2f} + 60)", "worst / allowed"):
         out.add_column(column, justify="left" if column == "family" else "right")
     allowed = 3 * bare + 60
-    for label, family, more in [*((family, family, "") for family in RUN_FAMILIES), STARTED]:
-        medians = [_solved_step_ms(family, difficulty, more) for difficulty in DIFFICULTIES]
-        out.add_row(label, *(f"{ms:.1f}" for ms in medians), f"{allowed:.1f}", f"{max(medians) / allowed:.2f}")
+    for family in RUN_FAMILIES:
+        medians = [_solved_step_ms(family, difficulty) for difficulty in DIFFICULTIES]
+        out.add_row(family, *(f"{ms:.1f}" for ms in medians), f"{allowed:.1f}", f"{max(medians) / allowed:.2f}")
     return out
 
 
-def _solved_step_ms(family: str, difficulty: str, more: str = "", tasks: int = 8, steps: int = 5) -> float:
+def _solved_step_ms(family: str, difficulty: str, tasks: int = 8, steps: int = 5) -> float:
     split = "ood" if next(known.ood for known in FAMILIES if known.name == family) else "train"
     env = gym.make("agentenv/Terminal-v0", families=[family], difficulty=difficulty, split=split, max_turns=10_000)
     task_set = env.unwrapped.task_set  # type: ignore[attr-defined]
     medians = []
     for task_id in task_set.ids(split)[:tasks]:
         env.reset(options={"task_id": task_id})
-        for action in (*task_set.oracle(task_id)[:-1], more):
+        for action in task_set.oracle(task_id)[:-1]:
             env.step(action)
         samples = []
         for number in range(steps):

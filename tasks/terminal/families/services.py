@@ -1,7 +1,5 @@
 """Configure, repair and start small HTTP services. They are judged by starting, on a fork, what the agent left.
 
-A start is spared only where files leave no doubt about what it would show (see `_serving`).
-
 Requests go to the port that was asked for; a page is put there that the agent has never seen. Where the instruction
 names a file to edit, its content is looked at first, so that an unfinished state costs no start.
 """
@@ -18,7 +16,7 @@ from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._parts import Part, file, join
 from agentenv.tasks.terminal.families._runs import laid
 from agentenv.tasks.terminal.families._scripts import is_runnable
-from agentenv.tasks.terminal.families._serving import answers, pairs, serves_directory, serves_pages
+from agentenv.tasks.terminal.families._serving import answers, pairs
 from agentenv.tasks.terminal.scenario import Family, Scenario, StartFile
 
 __all__ = ["FAMILY"]
@@ -88,15 +86,8 @@ class _App:
         [(path, text)] = self.hidden.items()
         added = f"echo >> {self.table}; echo '{path} {text}' >> {self.table}"
         given = (f"{self.where}/server.py", self.ini, self.table, self.start)
-        known = {"server.py": _SERVER, "start.sh": _START.format(program="server.py")}
-        routes = {**self.routes, **{key: text for key, text in pages.items() if key != "/"}}
-        settings = {"host": "127.0.0.1", "port": str(port), "title": pages.get("/", self.title)}
-
-        def plainly(view: StateView) -> bool:
-            return is_runnable(self.start)(view) and serves_pages(view, self.where, known, settings, routes)
-
         asked = {**pages, **self.routes, **self.hidden}
-        return answers(self.runs, self.start, port, asked, added, c.all_of(*map(c.is_file, given), *ready), plainly)
+        return answers(self.runs, self.start, port, asked, added, c.all_of(*map(c.is_file, given), *ready))
 
     def settings(self, view: StateView) -> dict[str, str]:
         """Its settings, read as the server does."""
@@ -123,11 +114,8 @@ def _serve_directory(draw: Draw, *, whole: bool = True) -> Part:
     before = f"{_may_run(program)}\ncd /workspace/{site}\n{laid({other: hidden})}\ncd /workspace"
     name = program.rpartition("/")[2]
 
-    def plainly(view: StateView) -> bool:
-        return is_runnable(program)(view) and serves_directory(view, program, port, site, {page: text})
-
     def serves(asked: Mapping[str, str | None]) -> c.Condition:
-        return answers(draw.runs, program, port, asked, before, c.is_file(program), plainly)
+        return answers(draw.runs, program, port, asked, before, c.is_file(program))
 
     wrong_port = port + 1
     return Part(
