@@ -17,12 +17,11 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from agentenv.env import AgentEnv, Reply
-from agentenv.errors import ConfigurationError, SnapshotError, did_you_mean
+from agentenv.errors import ConfigurationError, ResetNeededError, SnapshotError, did_you_mean
 from agentenv.progress import Check
 from agentenv.task import Task
 from agentenv.tasks.search import pages
 from agentenv.tasks.search.base import Document, Retriever
-from agentenv.tasks.search.index import Bm25Retriever
 from agentenv.tasks.search.loading import load
 from agentenv.tasks.search.remote import RemoteRetriever
 
@@ -235,9 +234,7 @@ class SearchEnv(AgentEnv, RecordConstructorArgs):
         """The task's checks and its retriever, which are never part of a snapshot."""
         self._task_id = task.id
         self._checks = self._tasks.grader(task.id).checks
-        self._retriever = self._remote
-        if self._retriever is None and self._tasks.question(task.id).documents is None:
-            self._retriever = self._tasks.retriever()
+        self._retriever = self._remote or self._tasks.retriever_of(task.id)
 
     def hash_state(self) -> str:
         """Covers what was shown, in any order, the open pages and the answer."""
@@ -291,10 +288,8 @@ class SearchEnv(AgentEnv, RecordConstructorArgs):
         return self._corpus().document(wanted)
 
     def _corpus(self) -> Retriever:
-        """Where the current task is searched; a question's own paragraphs are indexed when first needed."""
         if self._retriever is None:
-            documents = self._tasks.question(self._task_id).documents
-            self._retriever = self._tasks.retriever() if documents is None else Bm25Retriever.of(documents)
+            raise ResetNeededError("there is no corpus before reset()")
         return self._retriever
 
 

@@ -1,6 +1,6 @@
 """The task set that a string names. Invariant: a string and the files it names decide the tasks, nothing else does.
 
-    generated
+    generated       (options: size, seed, kinds)
     hotpotqa:FILE   2wiki:FILE   musique:FILE   bamboogle:FILE   search_r1:FILE   browsecomp_plus:FILE
     jsonl:FILE      (any table: JSONL, JSON, CSV, parquet)       datasets:NAME_OR_FOLDER
 
@@ -38,6 +38,7 @@ Options = Mapping[str, str]
 
 _GENERATED = "generated"
 _OWN, _POOLED = "own", "pooled"
+_GENERATED_OPTIONS = ("size", "seed", "kinds")
 _COMMON_OPTIONS = ("split", "corpus")
 _KEPT = 4
 
@@ -90,8 +91,10 @@ def load(
             f"answer_rule={answer_rule!r} is not one of {', '.join(RULES)}.{did_you_mean(answer_rule, RULES)}"
         )
     name, _, rest = tasks.partition(":")
-    if tasks == _GENERATED:
-        return _generated(difficulty, answer_rule)
+    if tasks.partition("?")[0] == _GENERATED:
+        options = _parted(tasks)[1]
+        _check(_GENERATED, options, _GENERATED_OPTIONS)
+        return _generated(tuple(sorted(options.items())), difficulty, answer_rule)
     if name not in FORMATS:
         known = (_GENERATED, *FORMATS)
         raise UnknownTaskError(
@@ -101,16 +104,25 @@ def load(
     source, options = _parted(rest)
     if not source:
         raise ConfigurationError(f"tasks={tasks!r} needs a file: '{name}:FILE'")
-    _check(name, options)
+    _check(name, options, (*_COMMON_OPTIONS, *FORMATS[name].options))
     files = [source, *(options[key] for key in ("corpus", "canary_file", "qrels") if key in options)]
     return _read(name, source, tuple(sorted(options.items())), difficulty, answer_rule, foreign_corpus, _stamps(files))
 
 
 @lru_cache(maxsize=_KEPT)
-def _generated(difficulty: str | None, answer_rule: str) -> GeneratedQuestions:
+def _generated(pairs: Sequence[tuple[str, str]], difficulty: str | None, answer_rule: str) -> GeneratedQuestions:
     from agentenv.tasks.search.generated import GeneratedQuestions
 
-    return GeneratedQuestions(difficulty=difficulty, answer_rule=answer_rule)
+    numbers: dict[str, int] = {}
+    kinds: list[str] | None = None
+    for key, value in pairs:
+        if key == "kinds":
+            kinds = value.split(",")
+        elif value.isascii() and value.isdigit():
+            numbers[key] = int(value)
+        else:
+            raise ConfigurationError(f"option {key}={value!r} of {_GENERATED!r} is no number")
+    return GeneratedQuestions(kinds, difficulty, answer_rule=answer_rule, **numbers)
 
 
 # A task set is made of immutable values, so that one may serve every environment of a process. The stamps are a part of
@@ -157,8 +169,7 @@ def _parted(rest: str) -> tuple[str, dict[str, str]]:
     return source, dict(pairs)
 
 
-def _check(name: str, options: Options) -> None:
-    known = (*_COMMON_OPTIONS, *FORMATS[name].options)
+def _check(name: str, options: Options, known: Sequence[str]) -> None:
     for key, value in options.items():
         if key not in known:
             raise ConfigurationError(

@@ -16,13 +16,14 @@ from agentenv.errors import ConfigurationError, DataFileError, did_you_mean
 from agentenv.progress import Check
 from agentenv.task import SPLITS, GraderData, Task, TaskSet
 from agentenv.tasks.search.base import Document, Question, Retriever
-from agentenv.tasks.search.checks import checks_for
+from agentenv.tasks.search.checks import question_checks
 from agentenv.tasks.search.corpus import Corpus, DocumentCorpus
 from agentenv.tasks.search.index import Bm25Retriever
 
 __all__ = ["QuestionSet", "pooled", "split_by_text"]
 
 _KEPT_GRADERS = 1024
+_KEPT_INDEXES = 64
 
 
 class QuestionSet(TaskSet):
@@ -70,6 +71,7 @@ class QuestionSet(TaskSet):
         self._rule = answer_rule
         self._by_title = evidence_by_title
         self._checks = lru_cache(maxsize=_KEPT_GRADERS)(self._make_checks)
+        self._own = lru_cache(maxsize=_KEPT_INDEXES)(self._index)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -101,6 +103,14 @@ class QuestionSet(TaskSet):
     def grader(self, task_id: str) -> GraderData:
         """Evidence, bridges and the answer."""
         return GraderData(self._checks(task_id))
+
+    def retriever_of(self, task_id: str) -> Retriever:
+        """Where a task is searched: its own paragraphs, or else the shared corpus.
+
+        Raises:
+            ConfigurationError: If it has neither.
+        """
+        return self.retriever() if self.question(task_id).documents is None else self._own(task_id)
 
     def retriever(self) -> Retriever:
         """The shared corpus, indexed when first asked for.
@@ -142,8 +152,11 @@ class QuestionSet(TaskSet):
             )
         return Bm25Retriever.open(self._corpus)
 
+    def _index(self, task_id: str) -> Retriever:
+        return Bm25Retriever.of(self.question(task_id).documents or ())
+
     def _make_checks(self, task_id: str) -> tuple[Check, ...]:
-        checks = tuple(checks_for(self.question(task_id), self._rule))
+        checks = question_checks(self.question(task_id), self._rule)
         return tuple(replace(check, score=_ByTitle(check.score)) for check in checks) if self._by_title else checks
 
 

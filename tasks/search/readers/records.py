@@ -215,7 +215,7 @@ def _table(path: Path, file: TextIO, delimiter: str) -> Iterator[Record]:
                 raise DataFileError(f"{where}: has not as many columns as the header ({len(rows.fieldnames or ())})")
             yield Record(where, row)
     except csv.Error as error:
-        raise DataFileError(f"{path.name}, line {rows.line_num}: {error}") from error
+        raise DataFileError(f"{path.name}, line {rows.reader.line_num}: {error}") from error
 
 
 def _parquet(path: Path) -> Iterator[Record]:
