@@ -35,8 +35,6 @@ class _Errand:
     """What the customer of the live episode wants."""
 
     task: Task
-    goal: Goal
-    target: Product
     checks: tuple[Check, ...]
 
 
@@ -179,7 +177,7 @@ class WebShopEnv(AgentEnv, RecordConstructorArgs):
 
     def outcome(self, progress: Progress) -> float:
         """The score of the purchase."""
-        return self._score() or 0.0
+        return self.score_of(self.task.id, self._state) or 0.0
 
     def save(self) -> State:
         """The state, which is a value."""
@@ -193,20 +191,25 @@ class WebShopEnv(AgentEnv, RecordConstructorArgs):
 
     def on_restore(self, task: Task) -> None:
         """Takes what is wanted from the goals (it is never part of a snapshot)."""
-        goal = self.goals.goal(task.id)
-        target = self.shop.card(goal.asin).product
+        goal, target = self._wanted(task.id)
         checks = tuple(rewards.checks_for(goal, target, self.reward, self._tagger))
-        self._live = _Errand(task, goal, target, checks)
+        self._live = _Errand(task, checks)
 
     def hash_state(self) -> str:
         """Covers the page, the search, the product, the chosen options and the products visited."""
         return self._state.digest()
 
-    def _score(self) -> float | None:
-        purchase = self.shop.view(self._state).purchase
+    def score_of(self, task_id: str, state: State) -> float | None:
+        """The score of the purchase in this state for this task; None where nothing was bought."""
+        purchase = self.shop.view(state).purchase
         if purchase is None:
             return None
-        return rewards.score(self.reward, self._errand.goal, self._errand.target, purchase, self._tagger).total
+        goal, target = self._wanted(task_id)
+        return rewards.score(self.reward, goal, target, purchase, self._tagger).total
+
+    def _wanted(self, task_id: str) -> tuple[Goal, Product]:
+        goal = self.goals.goal(task_id)
+        return goal, self.shop.card(goal.asin).product
 
     @property
     def _errand(self) -> _Errand:
@@ -216,7 +219,7 @@ class WebShopEnv(AgentEnv, RecordConstructorArgs):
 
     def _page(self, click: Click | None) -> str:
         task = self._errand.task
-        visit = Visit(self.shop, self._state, task.instruction, task.id, click, self._score())
+        visit = Visit(self.shop, self._state, task.instruction, task.id, click, self.score_of(task.id, self._state))
         return _fitting(render(self.observation, visit))
 
     def _valid_actions(self) -> str:

@@ -27,6 +27,7 @@ class Visit:
         session: Names the visit in URLs.
         click: What led here, where a click did.
         score: The score of the purchase, on the last page.
+        code: The code that a person is given there.
     """
 
     shop: Shop
@@ -35,10 +36,11 @@ class Visit:
     session: str
     click: Click | None = None
     score: float | None = None
+    code: str = ""
 
     def pieces(self) -> list[Piece]:
         """What the page holds."""
-        return compose(self.shop, self.state, self.instruction, self.score)
+        return compose(self.shop, self.state, self.instruction, self.score, self.code)
 
 
 def _compact(visit: Visit) -> str:

@@ -32,7 +32,7 @@ class Piece:
     marked: bool = False
 
 
-def compose(shop: Shop, state: State, instruction: str, score: float | None = None) -> list[Piece]:
+def compose(shop: Shop, state: State, instruction: str, score: float | None = None, code: str = "") -> list[Piece]:
     """The pieces of a page. Pieces without text are left out, as they are invisible."""
     match state.page:
         case "index":
@@ -44,7 +44,7 @@ def compose(shop: Shop, state: State, instruction: str, score: float | None = No
         case "item_sub_page":
             pieces = _head(instruction) + _sub_page(shop, state)
         case "done":
-            pieces = _done(state, score)
+            pieces = _done(state, score, code)
     return [piece for piece in pieces if piece.text.strip()]
 
 
@@ -137,12 +137,13 @@ def _sub_page(shop: Shop, state: State) -> list[Piece]:
     return pieces
 
 
-def _done(state: State, score: float | None) -> list[Piece]:
+def _done(state: State, score: float | None, code: str) -> list[Piece]:
     # The original tells a person the target here. What an agent sees must not: it is a task's answer.
     options = json.dumps({clean(name): clean(value) for name, value in state.options}, ensure_ascii=False)
     lines = [
         "Thank you for shopping with us!",
         "Your code:",
+        code,
         "(Paste it in your MTurk interface.)",
         "Purchased",
         "asin",
