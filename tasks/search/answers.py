@@ -1,8 +1,8 @@
 """Is this answer right? Four rules, of which `exact` is the one to train on.
 
-Invariant of the three sound rules (`exact`, `f1`, `contains`): an empty or over-long answer scores 0, and so does one
-whose numbers, signs, units or symbols are not the gold's. `squad_em` is the field's official rule, kept to the letter
-for comparison only: it deletes punctuation, so it takes `1.5` for `15`, `-3` for `3` and `C++` for `C`.
+Invariant of the three sound rules (`exact`, `f1`, `contains`): an empty or over-long answer scores 0, and no number,
+sign, unit or symbol counts for another. `squad_em` is the field's official rule, kept to the letter for comparison
+only: it deletes punctuation, so it takes `1.5` for `15`, `-3` for `3` and `C++` for `C`.
 """
 
 from __future__ import annotations
