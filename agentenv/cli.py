@@ -36,12 +36,16 @@ class Command:
 COMMANDS: dict[str, Command] = {
     "list": Command("agentenv.commands.listing:main", "environments, their task sets, splits and families"),
     "play": Command("agentenv.commands.play:main", "play a task yourself and watch the checks turn green"),
+    "shop": Command(
+        "agentenv.envs.shop_command:main", "the web shop in your browser: the same pages, goals and scores"
+    ),
     "train": Command("agentenv.baselines.cli:train", "train a policy (grpo, bc)", "train"),
     "eval": Command("agentenv.commands.evaluation:main", "play a policy on held-out tasks, with intervals", "train"),
     "verify": Command("agentenv.commands.verification:main", "replay a results file and recompute every number"),
     "report": Command(
         "agentenv.commands.reporting:main", "an HTML page: curves, success, episodes turn by turn", "report"
     ),
+    "serve-search": Command("agentenv.commands.serve_search:main", "serve a corpus for search, in Search-R1's form"),
     "doctor": Command("agentenv.commands.doctor:main", "what this machine can isolate and enforce"),
     "gc": Command("agentenv.commands.gc:main", "remove what killed runs left behind"),
 }
