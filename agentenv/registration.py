@@ -6,7 +6,10 @@ import gymnasium as gym
 
 __all__ = ["ENV_IDS", "register_all"]
 
-ENV_IDS: dict[str, str] = {"agentenv/Terminal-v0": "agentenv.envs.terminal:TerminalEnv"}
+ENV_IDS: dict[str, str] = {
+    "agentenv/Search-v0": "agentenv.envs.search:SearchEnv",
+    "agentenv/Terminal-v0": "agentenv.envs.terminal:TerminalEnv",
+}
 
 
 def register_all() -> None:
