@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 __all__ = ["BORDER", "Phrase", "spaced", "words"]
 
@@ -44,6 +45,7 @@ _DENIES_AFTER = frozenset({"free"})
 _FILLERS = "a an the any very fully really truly completely entirely quite"
 _SKIPPED_BEFORE = frozenset(_FILLERS.split())
 _MOST_FILLERS = 3
+_KEPT_LENGTH = 500
 _RANGE_SIGNS = frozenset("-/")
 
 
@@ -59,7 +61,8 @@ def words(text: str, *, borders: bool = False) -> tuple[str, ...]:
     >>> words("1/2 in") == words("1 | 2 in") != words("1 2 in"), words('6"') != words("6'")
     (True, True)
     """
-    return tuple(word for word in _scan(_fold(text)) if borders or word != BORDER)
+    found = _kept_scan(text) if len(text) <= _KEPT_LENGTH else _scan(text)
+    return found if borders else tuple(word for word in found if word != BORDER)
 
 
 class Phrase:
@@ -108,7 +111,15 @@ def spaced(text: str) -> str:
     return f" {' '.join(words(text, borders=True))} "
 
 
-def _scan(folded: str) -> Iterator[str]:
+def _scan(text: str) -> tuple[str, ...]:
+    return tuple(_tokens(_fold(text)))
+
+
+# A page is scored after every turn, and shops repeat themselves; long texts are not kept.
+_kept_scan = lru_cache(maxsize=4096)(_scan)
+
+
+def _tokens(folded: str) -> Iterator[str]:
     for match in _TOKEN.finditer(folded):
         token = match.group()
         match match.lastgroup:
