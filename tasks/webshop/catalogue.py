@@ -1,4 +1,4 @@
-"""The generated catalogue: products in lots of eight, each lot with its own traps. Invariant: seed and number decide all.
+"""The generated catalogue: products in lots of eight, each with its traps. Invariant: seed and lot number decide all.
 
 A lot holds a product and what is easily taken for it: one attribute less, one option value less, a price far above,
 a cheap imitation, and an accessory whose title reads like the product. All that is true of a product is said on its

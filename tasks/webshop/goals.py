@@ -42,8 +42,8 @@ def draw_goal(
     """A goal that a product meets.
 
     Easy goals want one attribute that the title tells and at most one option, at a loose price. Medium ones want an
-    attribute that only the page tells as well. Hard ones want three attributes (two of a product with few) and every option, at a tight price,
-    and prefer what the rest of the lot lacks.
+    attribute that only the page tells as well. Hard ones want three attributes (two of a product with few) and every
+    option, at a tight price, and prefer what the rest of the lot lacks.
 
     Args:
         task_id: The goal's id.

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from agentenv.errors import InfrastructureError
+from agentenv.errors import ConfigurationError, InfrastructureError
 from agentenv.task import stable_rng
 from agentenv.tasks.search.base import Document
 from agentenv.tasks.search.corpus import DocumentCorpus
@@ -34,6 +34,7 @@ _FORMAT = 1
 _FILE = "products.sqlite"
 _ORDER = "goal_order.npy"
 _CACHE_KIB = 4096
+_MOST_GOALS = 100_000_000
 # The original's: goals of data files are counted in the order that it shuffles them into.
 _SHUFFLE_SEED = 233
 _SCHEMA = """
@@ -69,7 +70,7 @@ class StoreWriter:
     def add(self, product: Product) -> bool:
         """Adds a product at the end; whether it was the first of its asin."""
         body = json.dumps(product_to_json(product), ensure_ascii=False)
-        row = (self.products, product.asin, product.category, product.query, _storable(body))
+        row = (self.products, *map(_storable, (product.asin, product.category, product.query, body)))
         cursor = self._connection.execute("INSERT OR IGNORE INTO products VALUES (?, ?, ?, ?, ?)", row)
         if cursor.rowcount == 0:
             return False
@@ -81,11 +82,13 @@ class StoreWriter:
 
     def add_goal(self, row: GoalRow, count: int = 1) -> None:
         """Adds `count` goals that a row tells."""
-        if count:
+        if 0 < count <= _MOST_GOALS:
             body = json.dumps(row, ensure_ascii=False)
             self._connection.execute("INSERT INTO goals VALUES (?, ?, ?)", (self.goals, count, _storable(body)))
             self._update(f"{count} {body}")
             self.goals += count
+        if max(count, self.goals) > _MOST_GOALS:
+            raise ConfigurationError(f"the files tell of over {_MOST_GOALS} goals: read fewer products (num_products)")
 
     def finish(self) -> None:
         """Writes what opening needs."""
@@ -187,7 +190,7 @@ class ProductStore:
             return [self._asin(int(place)) for place in places]
         if first in _BY_KEYWORD:
             wanted = _storable(rest.strip())
-            return [str(asin) for (asin,) in self._rows(_BY_KEYWORD[first], wanted, limit)]
+            return [_text(asin) for (asin,) in self._rows(_BY_KEYWORD[first], wanted, limit)]
         return [hit.document.id for hit in self.index.search([keywords.lower()], limit)[0]]
 
     @cached_property
@@ -201,7 +204,7 @@ class ProductStore:
 
     def _asin(self, position: int) -> str:
         found = self._one("SELECT asin FROM products WHERE position = ?", position)
-        return "" if found is None else str(found[0])
+        return "" if found is None else _text(found[0])
 
     def _fact(self, name: str) -> str:
         found = self._one("SELECT value FROM facts WHERE name = ?", name)
@@ -241,7 +244,8 @@ def contents(product: Product) -> str:
 def product_to_json(product: Product) -> dict[str, Any]:
     """A product as JSON values.
 
-    >>> mug = Product("B1", "Mug", "", (), "garden", "", "mugs", (), (9.5,), 9.5, {"size": ("s", "l")}, {("size", "l"): 12.0})
+    >>> options, prices = {"size": ("small", "large")}, {("size", "large"): 12.0}
+    >>> mug = Product("B1", "Mug", "", (), "garden", "", "mugs", (), (9.5,), 9.5, options, prices)
     >>> product_from_json(json.loads(json.dumps(product_to_json(mug)))) == mug
     True
     """
