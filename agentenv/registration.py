@@ -9,6 +9,7 @@ __all__ = ["ENV_IDS", "register_all"]
 ENV_IDS: dict[str, str] = {
     "agentenv/Search-v0": "agentenv.envs.search:SearchEnv",
     "agentenv/Terminal-v0": "agentenv.envs.terminal:TerminalEnv",
+    "agentenv/WebShop-v0": "agentenv.envs.webshop:WebShopEnv",
 }
 
 

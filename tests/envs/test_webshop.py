@@ -4,8 +4,6 @@ import hashlib
 import html
 import http.client
 import re
-import shutil
-import subprocess
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -22,6 +20,7 @@ from agentenv.errors import ConfigurationError
 from agentenv.tasks.webshop.base import Product
 from agentenv.tasks.webshop.pages import OBSERVATIONS
 from agentenv.tasks.webshop.site import Site, make_server
+from tests.helpers.browser import PROGRAM, Browser
 from tests.helpers.replay import play_out
 from tests.tasks.webshop.small_shop import EVIL, MUG, SmallShopEnv, mugs
 from tests.tasks.webshop.test_pages import Visible
@@ -257,7 +256,7 @@ def test_the_site_escapes_and_lists() -> None:
 @pytest.fixture
 def port() -> Iterator[int]:
     server = make_server(sites, "127.0.0.1", 0)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield int(server.server_address[1])
     server.shutdown()
@@ -279,24 +278,41 @@ def test_the_server_forbids_scripts_and_redirects(port: int) -> None:
     connection.close()
 
 
-def chromium(profile: Path, url: str) -> str:
-    """The document as headless Chromium has it after loading."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    if program is None:
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    if PROGRAM is None:
         pytest.skip("chromium is not installed (Debian: apt-get install chromium)")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={profile}"]
-    done = subprocess.run([program, *flags, "--dump-dom", url], capture_output=True, text=True, timeout=120, check=True)
-    return done.stdout
+    opened = Browser(tmp_path)
+    yield opened
+    opened.close()
 
 
 @pytest.mark.slow
-def test_a_purchase_in_chromium_and_in_the_environment_are_the_same(port: int, tmp_path: Path) -> None:
-    base = f"http://127.0.0.1:{port}"
-    pages = [chromium(tmp_path, f"{base}/start/{TASK}")]
-    for step in SCRIPT:
-        pages.append(chromium(tmp_path, base + next_path(pages[-1], *step)))
+def test_a_purchase_in_chromium_and_in_the_environment_are_the_same(port: int, browser: Browser) -> None:
+    browser.go(f"http://127.0.0.1:{port}/start/{TASK}")
+    pages = [browser.document()]
+    for verb, text in SCRIPT:
+        if verb == "search":
+            browser.evaluate(f"document.getElementById('search_input').value = {text!r}")
+        browser.click("Search" if verb == "search" else text)
+        pages.append(browser.document())
     expected, reward = env_pages("text")
     seen = [" [SEP] ".join(Visible(page).strings) for page in pages]
     assert seen[:-1] == expected[:-1]
     assert re.sub(r"Your code: \[SEP\] [0-9A-F]{10}", "Your code:", seen[-1]) == expected[-1]
     assert f"[SEP] {reward} [SEP]" in seen[-1]
+
+
+@pytest.mark.slow
+def test_hostile_products_run_nothing_in_chromium(port: int, browser: Browser) -> None:
+    browser.go(f"http://127.0.0.1:{port}/start/{TASK}")
+    browser.evaluate("document.getElementById('search_input').value = '</p><script>document.title=1</script>mug'")
+    browser.click("Search")
+    assert browser.evaluate("document.title") == "WebShop"
+    browser.click("Back to Search")
+    browser.evaluate("document.getElementById('search_input').value = 'mug buy now'")
+    browser.click("Search")
+    browser.click("B0EVIL0000")
+    assert browser.evaluate("document.querySelectorAll('script, img').length") == 0
+    assert "<script>alert(1)</script>" in browser.evaluate("document.body.innerText")
+    assert browser.evaluate("getComputedStyle(document.body).maxWidth") != "none"  # the style sheet is let through

@@ -1,11 +1,13 @@
 """The mode `compact`: a page in under 300 tokens, for policies with a short context.
 
-What can be clicked stands in square brackets exactly as it is to be typed. Long titles, texts and lists of options are
-cut; an option that is cut away can be clicked all the same. The instruction stands on the first page only.
+What can be clicked stands in square brackets exactly as it is to be typed. Titles, texts and lists of options are cut,
+prices among results rounded up; an option that is cut away can be clicked all the same. The instruction stands on the
+first page only.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -17,7 +19,7 @@ __all__ = ["MAX_CHARACTERS", "render"]
 
 MAX_CHARACTERS = 800
 
-_RESULT_TITLE = 32
+_RESULT_TITLE = 28
 _TITLE = 100
 _BODY = 400
 _VALUES = 12
@@ -48,8 +50,19 @@ def _results(pieces: Sequence[Piece]) -> list[str]:
     for index, piece in enumerate(pieces):
         if piece.kind == "link":
             shown = {later.role: later.text for later in pieces[index + 1 : index + 3]}
-            lines.append(f"[{piece.click}] {_cut(shown.get('title', ''), _RESULT_TITLE)} {shown.get('price', '')}")
+            price = _from(shown.get("price", ""))
+            lines.append(f"[{piece.click}] {price} {_cut(shown.get('title', ''), _RESULT_TITLE)}")
     return lines
+
+
+def _from(price: str) -> str:
+    """The least price of a range, rounded up to dollars.
+
+    >>> _from("$16.99 to $26.99"), _from("$9.5")
+    ('$17+', '$10')
+    """
+    least, *most = price.removeprefix("$").split(" to ")
+    return f"${math.ceil(float(least))}{'+' if most else ''}" if least else ""
 
 
 def _options(pieces: Sequence[Piece]) -> list[str]:

@@ -149,7 +149,7 @@ def test_react_shows_three_products() -> None:
 def test_compact_says_what_to_type() -> None:
     assert shown("compact", State()) == "I want a mug\nsearch[...]"
     assert shown("compact", RESULTS) == (
-        "page 1, 1 results\n[b0testaaaa] Blue Mug, Large $9.5\n[back to search] [next >]"
+        "page 1, 1 results\n[b0testaaaa] $10 Blue Mug, Large\n[back to search] [next >]"
     )
     assert shown("compact", BLUE) == (
         "Blue Mug, Large\nPrice: $9.5\ncolor: [blue]*[red]\nsize: [small][large]\n"
