@@ -28,6 +28,9 @@ __all__ = ["RemoteRetriever"]
 _ABSENT = (404, 405, 501)
 _WORTH_ANOTHER_TRY = (408, 425, 429)
 _REMEMBERED = 10_000
+_NOT_JSON = object()
+# Not the shared generator: a pause must not change what a seeded run draws next.
+_JITTER = random.SystemRandom()
 
 
 class RemoteRetriever:
@@ -155,23 +158,22 @@ class RemoteRetriever:
             except (OSError, http.client.HTTPException) as fault:
                 problem = f"{type(fault).__name__}: {fault}"
             else:
-                if status == 200:
-                    return self._parsed(content)
                 if status in _ABSENT:
                     return None
+                try:
+                    answer = json.loads(content)
+                except (ValueError, RecursionError):
+                    # An error page, or the answer of a server that died in the middle.
+                    answer = _NOT_JSON
+                if status == 200 and answer is not _NOT_JSON:
+                    return answer
                 problem = f"status {status}: {_short(content.decode('utf-8', 'replace'))}"
-                if status < 500 and status not in _WORTH_ANOTHER_TRY:
+                if 400 <= status < 500 and status not in _WORTH_ANOTHER_TRY:
                     raise InfrastructureError(f"retriever {self.url}{path} refuses the request: {problem}")
             if pause is not None:
                 # Many workers that failed together should not come back together.
-                self._sleep(pause * random.uniform(0.5, 1.0))
+                self._sleep(pause * _JITTER.uniform(0.5, 1.0))
         raise InfrastructureError(f"retriever {self.url}{path} failed {self._attempts} times; last: {problem}")
-
-    def _parsed(self, content: bytes) -> Any:
-        try:
-            return json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise InfrastructureError(f"retriever {self.url} answered what is not JSON: {error}") from error
 
     def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
