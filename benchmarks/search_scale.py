@@ -1,7 +1,7 @@
 """BM25 at scale: `python -m benchmarks.search_scale [passages]` makes, opens and searches an index of generated text.
 
 Indexing and searching run in processes of their own, so that the peak of one is not counted for the other. The index
-is made in a temporary directory (`TMPDIR`), which needs about 1.5 kB a passage, twice that while it is made. The
+is made in a temporary directory (`TMPDIR`), which needs about 1.7 kB a passage, and 2.5 kB while it is made. The
 passages have 40 to 120 words drawn by Zipf's law from 200,000, in their number and in their text the same every time;
 queries are 3 to 8 words of a passage.
 """
