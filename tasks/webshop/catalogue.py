@@ -33,6 +33,8 @@ _VERSION = 1
 _ATTRIBUTES = 5
 _IN_TITLE = 2
 _IN_BULLETS = 4
+# Their titles are short, so that searches would put nearly all of them first.
+_BOASTING_ACCESSORIES = 0.3
 _ASIN_DIGITS = string.digits + string.ascii_uppercase
 _ASIN_SPACE = 36**8
 # Has no factor in common with the number of asins: different products get different ones.
@@ -261,7 +263,8 @@ def _title(draft: _Draft, use: str, draws: Draws) -> str:
     told = [string.capwords(attribute) for attribute in draft.attributes[:_IN_TITLE]]
     noun, use = string.capwords(group.query), string.capwords(use)
     if draft.is_accessory:
-        return f"{string.capwords(group.accessory)} for {brand} {line} {noun}, {', '.join(told)}"
+        boast = f", {', '.join(told)}" if draws.fraction() < _BOASTING_ACCESSORIES else ""
+        return f"{string.capwords(group.accessory)} for {brand} {line} {noun}{boast}"
     are = [text for text, attribute in zip(told, draft.attributes, strict=False) if attribute in group.are]
     have = [text for text in told if text not in are]
     match draws.below(4):
@@ -279,7 +282,8 @@ def _title(draft: _Draft, use: str, draws: Draws) -> str:
 def _bullets(draft: _Draft, use: str) -> tuple[str, ...]:
     group = draft.group
     bullets = [f"Great for {use}: {draft.brand} takes care of every detail."]
-    bullets += [_told(group, attribute) for attribute in draft.attributes[_IN_TITLE:_IN_BULLETS]]
+    first = 0 if draft.is_accessory else _IN_TITLE
+    bullets += [_told(group, attribute) for attribute in draft.attributes[first:_IN_BULLETS]]
     bullets += [f"Choose your {name} from {len(values)} choices." for name, values in draft.options.items()]
     if draft.denied:
         bullets.append(f"Please note: {'not' if draft.denied in group.are else 'without'} {draft.denied}.")

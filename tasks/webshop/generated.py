@@ -35,6 +35,7 @@ _RESULTS = 50
 _PER_PAGE = 10
 _MOST_ALTERNATIVES = 3
 _MOST_SHOWN = 100
+_NEXT_PAGE = "click[next >]"
 
 
 class GeneratedGoals(GoalSet):
@@ -112,7 +113,7 @@ class GeneratedGoals(GoalSet):
         return GraderData(checks_for(goal, target), {"goal": goal, "target": target})
 
     def oracle(self, task_id: str) -> list[str]:
-        """Searches for what the instruction says and buys the first product found that is right in everything."""
+        """Searches for words of the instruction and buys the first product found that is right in everything."""
         return self._solutions(task_id)[0]
 
     def alternatives(self, task_id: str) -> list[list[str]]:
@@ -125,7 +126,7 @@ class GeneratedGoals(GoalSet):
         What either reward takes for right is left out: the original pays for some of them.
         """
         goal, target, lot, group = self._drawn(task_id)
-        keywords = keywords_of(group.query, goal)
+        keywords = keywords_of(group.query, goal)[0]
         tried: list[tuple[str, Product, Mapping[str, str]]] = []
         first = next(iter(self._found(keywords)), None)
         if first is not None:
@@ -191,12 +192,17 @@ class GeneratedGoals(GoalSet):
     # -- ways to buy ------------------------------------------------------------------------------------------------
 
     def _solutions(self, task_id: str) -> list[list[str]]:
+        """Ways to buy what is right in everything, the shortest first."""
         goal, target, _, group = self._drawn(task_id)
-        keywords = keywords_of(group.query, goal)
-        right = [product for product in self._found(keywords) if self._is_right(goal, target, group, product)]
-        tried = [(keywords, product) for product in right] + [(target.title, target)]
-        paths = [path for text, product in tried if (path := self._path(text, product, goal.options))]
-        if not paths:
+        paths: list[list[str]] = []
+        for keywords in keywords_of(group.query, goal):
+            if any(_NEXT_PAGE not in path for path in paths):
+                break
+            right = [product for product in self._found(keywords) if self._is_right(goal, target, group, product)]
+            paths += [self._path(keywords, product, goal.options) for product in right]
+        # The title is not for customers to know, and so comes last.
+        paths = [*sorted(paths, key=len), self._path(target.title, target, goal.options)]
+        if not paths[-1]:
             raise InfrastructureError(f"the search does not find {target.asin!r} by its title: remove the cached index")
         return paths
 
@@ -226,7 +232,7 @@ class GeneratedGoals(GoalSet):
         pages = found.index(product.asin) // _PER_PAGE
         return [
             f"search[{keywords.lower()}]",
-            *["click[next >]"] * pages,
+            *[_NEXT_PAGE] * pages,
             f"click[{product.asin.lower()}]",
             *(f"click[{value}]" for value in options.values()),
             "click[buy now]",

@@ -87,9 +87,16 @@ def requirement_bucket(query: str, goal: Goal) -> int:
     return int.from_bytes(hashlib.sha256(requirement.encode()).digest()[:8], "big") % 10
 
 
-def keywords_of(query: str, goal: Goal) -> str:
-    """What a customer types who copies from the instruction: the wanted attributes, kind and options."""
-    return " ".join([*goal.attributes, query, *goal.options.values()])
+def keywords_of(query: str, goal: Goal) -> list[str]:
+    """What customers type who copy from the instruction: all that is wanted; then without options; or attributes.
+
+    >>> goal = Goal("g", "B0", "", ("foldable",), {"color": "red"}, 20.0)
+    >>> keywords_of("bar stools", goal)
+    ['foldable bar stools red', 'foldable bar stools', 'bar stools red']
+    """
+    attributes, options = " ".join(goal.attributes), " ".join(goal.options.values())
+    tried = (f"{attributes} {query} {options}", f"{attributes} {query}", f"{query} {options}")
+    return list(dict.fromkeys(keywords.strip() for keywords in tried))
 
 
 def drawn_limit(price: float, rng: np.random.Generator) -> float:
