@@ -13,19 +13,19 @@ from __future__ import annotations
 
 import base64
 import binascii
-import io
 import shlex
-import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentenv.errors import NotInStateError
 from agentenv.progress import StateView
+from agentenv.tasks.terminal.families._tar import read_tar
 
 __all__ = ["Booking", "Outcome", "Runs", "Step", "laid", "unpacked"]
 
 CASE_SECONDS = 8
 _SPARE_SECONDS = 25.0
+_MOST_ENTRIES = 10_000
 
 
 @dataclass(frozen=True)
@@ -169,18 +169,15 @@ class _Packed:
 
 
 def _files_in(text: str) -> _Packed:
+    # What prints this has the rights of what it judges: it may be anything.
     files: dict[str, bytes] = {}
     directories = set()
-    try:
-        with tarfile.open(fileobj=io.BytesIO(unpacked(text.strip())), mode="r:") as pack:
-            for member in pack:
-                name = member.name.removeprefix("./")
-                if member.isdir():
-                    directories.add(name)
-                elif member.isfile() and (content := pack.extractfile(member)) is not None:
-                    files[name] = content.read()
-    except (ValueError, tarfile.TarError, EOFError) as fault:
-        raise NotInStateError(f"the outcome of a run is garbled: {fault}") from fault
+    for entry in read_tar(unpacked(text.strip()), most_entries=_MOST_ENTRIES):
+        name = entry.name.removeprefix("./").rstrip("/")
+        if entry.kind == "directory":
+            directories.add(name)
+        elif entry.kind == "file":
+            files[name] = entry.content
     return _Packed(files, frozenset(directories))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import posixpath
-import struct
 import tarfile
 import zlib
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from agentenv.progress import StateView
 from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._parts import Part, directory, file, files_in, join
+from agentenv.tasks.terminal.families._tar import read_tar
 from agentenv.tasks.terminal.scenario import Family, Scenario
 
 __all__ = ["FAMILY"]
@@ -22,10 +22,6 @@ __all__ = ["FAMILY"]
 _MOST_BYTES = 4 << 20
 _MOST_MEMBERS = 200
 _MOST_STREAMS = 50
-_MALFORMED = (
-    *(tarfile.TarError, struct.error, EOFError, LookupError, ValueError),
-    *(OverflowError, RecursionError, TypeError, OSError),
-)
 
 
 def _packed(members: Mapping[str, str], *, zipped: bool) -> bytes:
@@ -59,18 +55,10 @@ def _members(view: StateView, path: str, *, zipped: bool) -> dict[str, bytes]:
     """The files of a tar (gzipped or not, as asked) by normalised name. Raises `NotInStateError` when malformed."""
     data = c.regular(view, path)
     raw = _unzipped(data) if zipped else data
-    found: dict[str, bytes] = {}
-    try:
-        with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
-            for number, entry in enumerate(tar):
-                if number >= _MOST_MEMBERS or entry.size > _MOST_BYTES:
-                    raise NotInStateError(f"{path} holds too much")
-                if entry.isfile():
-                    content = tar.extractfile(entry)
-                    found[posixpath.normpath(entry.name)] = content.read() if content is not None else b""
-    except _MALFORMED as fault:
-        raise NotInStateError(f"{path} is not a readable tar: {type(fault).__name__}") from fault
-    return found
+    if len(raw) > _MOST_BYTES:
+        raise NotInStateError(f"{path} holds too much")
+    entries = read_tar(raw, most_entries=_MOST_MEMBERS)
+    return {posixpath.normpath(entry.name): entry.content for entry in entries if entry.kind == "file"}
 
 
 def _holds(path: str, members: Mapping[str, str], *, zipped: bool, only: bool = False) -> c.Condition:
