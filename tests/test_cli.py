@@ -286,3 +286,16 @@ def test_an_argument_given_twice_is_refused() -> None:
         environment_kwargs('{"difficulty": "easy"}', {"difficulty": "hard"})
     with pytest.raises(ConfigurationError, match="object"):
         environment_kwargs("[]", {})
+
+
+def test_verify_without_files_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["verify"]) == 2
+    assert "no results file" in capsys.readouterr().err
+
+
+def test_settings_that_are_refused_leave_no_evaluation_behind(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    arguments = ["eval", "noop", "--env", ENV_ID, "--tasks", "2", "--out", str(out)]
+    assert cli.main([*arguments, "--temperature", "-1"]) == 2
+    assert list(tmp_path.iterdir()) == []
+    assert cli.main(arguments) == 0

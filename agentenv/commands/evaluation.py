@@ -32,7 +32,7 @@ it. Episodes that the platform failed are counted apart (coverage), and the lowe
 Examples:
   agentenv eval oracle --tasks 20                       the reference solutions: should score 1
   agentenv eval tiny --difficulty easy                  the shipped policy on 200 easy test tasks
-  agentenv eval tiny:runs/main/procredit --compare results/tiny-test.json
+  agentenv eval tiny:runs/main/procredit/policy --compare results/tiny-test.json
                                                         what training gained, on the same tasks
   agentenv eval hf:NAME --episodes 8 --tasks 50         pass@1, 2, 4 and 8"""
 

@@ -11,6 +11,7 @@ import tyro
 from rich.console import Console
 
 from agentenv.commands.console import output_console, parse, plain, print_json, progress_bar
+from agentenv.errors import ConfigurationError
 from agentenv.evaluation.verify import VerifyReport, verify
 
 __all__ = ["main"]
@@ -46,6 +47,8 @@ class Options:
 def main(argv: Sequence[str]) -> int:
     """Verifies each file; 1 if any is wrong."""
     options = parse(Options, argv, "verify", _DESCRIPTION)
+    if not options.files:
+        raise ConfigurationError("no results file to verify was given")
     reports: list[VerifyReport] = []
     console = output_console()
     for path in options.files:

@@ -34,7 +34,7 @@ __all__ = ["Mismatch", "VerifyReport", "verify"]
 logger = logging.getLogger(__name__)
 
 _TOLERANCE = 1e-9
-_ENDINGS = ("", "success", "submitted", "max_turns")
+_ENDINGS = ("", "success", "submitted", "answered", "bought", "max_turns")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from agentenv.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from agentenv.transcript import ChatFormat
 
@@ -19,10 +21,19 @@ class Sampling:
     Args:
         temperature: 0 takes the most probable token (its log-prob is then 0: a point distribution).
         max_tokens: Most tokens of one action.
+
+    Raises:
+        ConfigurationError: On a negative or non-finite temperature, or fewer than one token.
     """
 
     temperature: float = 1.0
     max_tokens: int = 64
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < float("inf"):
+            raise ConfigurationError(f"temperature must be at least 0 and finite, got {self.temperature}")
+        if self.max_tokens < 1:
+            raise ConfigurationError(f"max_tokens must be at least 1, got {self.max_tokens}")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import torch
 
 from agentenv.errors import ConfigurationError
 from agentenv.policy.base import Prompt, Sample, Sampling
-from agentenv.policy.sampling import check_sampling, draw, uniforms
+from agentenv.policy.sampling import draw, uniforms
 from agentenv.transcript import ChatTemplateFormat
 
 __all__ = ["HFPolicy"]
@@ -85,7 +85,6 @@ class HFPolicy:
             ConfigurationError: On an empty prompt, or one that leaves no position for an action.
             InfrastructureError: If the model gives logits that are not finite.
         """
-        check_sampling(sampling)
         for prompt in prompts:
             if not prompt.ids:
                 raise ConfigurationError(f"prompt {prompt.key!r} has no ids: build it with a Transcript")

@@ -7,22 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from agentenv.errors import ConfigurationError, InfrastructureError
-from agentenv.policy.base import Sampling
+from agentenv.errors import InfrastructureError
 
-__all__ = ["check_sampling", "draw", "uniforms"]
-
-
-def check_sampling(sampling: Sampling) -> None:
-    """Refuses settings that no policy can sample with.
-
-    Raises:
-        ConfigurationError: On a negative or non-finite temperature, or fewer than one token.
-    """
-    if not 0 <= sampling.temperature < float("inf"):
-        raise ConfigurationError(f"temperature must be at least 0 and finite, got {sampling.temperature}")
-    if sampling.max_tokens < 1:
-        raise ConfigurationError(f"max_tokens must be at least 1, got {sampling.max_tokens}")
+__all__ = ["draw", "uniforms"]
 
 
 def uniforms(seeds: Sequence[int], count: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 
 from agentenv.errors import ConfigurationError
 from agentenv.policy.base import Prompt, Sample, Sampling
-from agentenv.policy.sampling import check_sampling, draw, uniforms
+from agentenv.policy.sampling import draw, uniforms
 from agentenv.policy.tiny_model import TinyLM, load_model, save_model
 from agentenv.transcript import CompactFormat
 
@@ -116,7 +116,6 @@ class TinyPolicy:
             ConfigurationError: On an empty prompt, or one longer than the model's positions allow.
             InfrastructureError: If the model gives logits that are not finite.
         """
-        check_sampling(sampling)
         for prompt in prompts:
             if not prompt.ids:
                 raise ConfigurationError(f"prompt {prompt.key!r} has no ids: build it with a Transcript")
@@ -132,7 +131,7 @@ class TinyPolicy:
         known = [self._known(prompt.key, context) for prompt, context in zip(prompts, contexts, strict=True)]
         # Which prompt each place of the batch holds: like ones side by side, so that few are padded to read them in.
         rows = sorted(range(len(prompts)), key=lambda row: len(contexts[row]) - known[row])
-        chunks = [rows[start : start + _PREFILL_ROWS] for start in range(0, len(rows), _PREFILL_ROWS)]
+        chunks = self._chunks(rows, known, contexts)
         # Padding of a short prompt may reach beyond what its own ids need.
         room = max(max(known[row] for row in chunk) + len(contexts[chunk[-1]]) - known[chunk[-1]] for chunk in chunks)
         capacity = max(room, max(map(len, contexts)) + sampling.max_tokens)
@@ -191,6 +190,19 @@ class TinyPolicy:
         rows, positions = (kept.shape[2], kept.shape[-2]) if kept is not None else (0, 0)
         limit = self.model.config.max_position_embeddings
         return self.model.new_cache(max(rows, batch), max(positions, min(_rounded(capacity), max(capacity, limit))))
+
+    def _chunks(self, rows: list[int], known: list[int], contexts: list[list[int]]) -> list[list[int]]:
+        """The rows in pieces read in together, none of which is padded beyond the model's positions."""
+        chunks: list[list[int]] = []
+        before = 0
+        for row in rows:
+            before = max(before, known[row])
+            reach = before + len(contexts[row]) - known[row]
+            if not chunks or len(chunks[-1]) == _PREFILL_ROWS or reach > self.model.config.max_position_embeddings:
+                chunks.append([])
+                before = known[row]
+            chunks[-1].append(row)
+        return chunks
 
     def _known(self, key: str, context: Sequence[int]) -> int:
         """How many ids of a prompt have keys and values already; at least one never has: it gives the first logits."""

@@ -180,10 +180,13 @@ def test_prompts_that_cannot_be_answered_are_refused():
         policy.act([Prompt("e")], Sampling())
     with pytest.raises(ConfigurationError, match="2048 positions"):
         policy.act([Prompt("e", ids=[5] * 2040)], Sampling(max_tokens=20))
-    for sampling in (Sampling(temperature=-1), Sampling(temperature=float("nan")), Sampling(max_tokens=0)):
-        with pytest.raises(ConfigurationError):
-            policy.act(prompts(1), sampling)
     assert policy.act([], Sampling()) == []
+
+
+@pytest.mark.parametrize("wrong", [{"temperature": -1}, {"temperature": float("nan")}, {"max_tokens": 0}])
+def test_settings_that_no_policy_can_sample_with_are_refused(wrong):
+    with pytest.raises(ConfigurationError):
+        Sampling(**wrong)
 
 
 def test_the_longest_prompt_that_fits_is_answered():
@@ -233,3 +236,16 @@ def test_transformers_computes_the_same_logits_and_ids(tmp_path):
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
     text = "ls -la ünï <x>\n"
     assert tokenizer(text, add_special_tokens=False)["input_ids"] == policy.format.encode(text)
+
+
+def test_prompts_that_fit_alone_fit_together():
+    policy = random_policy()
+    limit = policy.model.config.max_position_embeddings
+    rng = np.random.default_rng(3)
+    long = rng.integers(5, 261, size=limit - 40).tolist()
+    [first] = policy.act([Prompt("long", ids=long, seed=1)], Sampling(1.0, max_tokens=4))
+    batch = [Prompt("long", ids=[*long, *first.ids, 7], seed=2)]
+    batch += [Prompt(f"new{size}", ids=rng.integers(5, 261, size=size).tolist(), seed=size) for size in (30, 100, 300)]
+    for prompt, sample in zip(batch, policy.act(batch, Sampling(1.0, max_tokens=4)), strict=True):
+        expected = training_logprobs(policy, prompt.ids, sample.ids)
+        assert torch.allclose(torch.tensor(sample.logprobs).float(), expected, atol=1e-4)
