@@ -55,7 +55,7 @@ DEFAULTS = grpo.Args(
     minibatches=2,
     workers=128,  # two cohorts of 64: the batch that the engine samples fastest
     save_every=5,
-    microbatch_tokens=1024,  # what a core's cache holds: a quarter faster than 4096
+    microbatch_tokens=1024,  # about what a core's cache holds
     tensorboard=False,
 )
 

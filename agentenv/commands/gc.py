@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import agentenv
-from agentenv.commands.console import parse, print_json
+from agentenv.commands.console import output_console, parse, print_json
 
 __all__ = ["main"]
 
@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     if options.json:
         print_json(counts)
     elif not any(counts.values()):
-        print("nothing to remove")
+        output_console().print("nothing to remove")
     else:
-        print("removed " + ", ".join(f"{count} {kind}" for kind, count in counts.items() if count))
+        output_console().print("removed " + ", ".join(f"{count} {kind}" for kind, count in counts.items() if count))
     return 0

@@ -6,6 +6,7 @@ it, and nobody else can. Everything that touches products runs in one thread, wh
 
 from __future__ import annotations
 
+import abc
 import hashlib
 import logging
 import secrets
@@ -184,13 +185,13 @@ def make_server(make_site: Callable[[], Site], host: str, port: int) -> Threadin
         raise
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(BaseHTTPRequestHandler, abc.ABC):
     server_version, sys_version = "agentenv-shop", ""
     timeout = 30.0
 
+    @abc.abstractmethod
     def answer(self, target: str) -> Answer:
         """The site's answer to a GET."""
-        raise NotImplementedError
 
     def do_GET(self) -> None:
         try:
