@@ -1,7 +1,8 @@
 # `make train` and `make test` do their whole set-up in .venv; both may be stopped with Ctrl-C and run again.
 .DEFAULT_GOAL := help
 PY := .venv/bin/python
-RUN ?= runs/main
+ENV ?= agentenv/Terminal-v0
+RUN ?= runs/$(if $(filter agentenv/Terminal-v0,$(ENV)),main,$(notdir $(ENV)))
 SEEDS ?= 5
 export TOKENIZERS_PARALLELISM := false
 
@@ -16,14 +17,14 @@ setup-train:
 setup-test:
 	@.ci/setup dev
 
-train: setup-train  ## Warm start, GRPO with turn credit against outcome only, evaluation, report
-	$(PY) -m agentenv.baselines.main_job --out $(RUN)
+train: setup-train  ## The main job: warm start, GRPO, evaluation, report (ENV=agentenv/Search-v0 for another environment)
+	$(PY) -m agentenv.baselines.main_job --env $(ENV) --out $(RUN)
 
 ablation: setup-train  ## The main job over 5 seeds, resumable; writes benchmarks/results/ (hours)
 	$(PY) -m agentenv.baselines.ablation --seeds $(SEEDS)
 
-warm-start: setup-train  ## Make the shipped warm start again, from oracle demonstrations
-	$(PY) -m agentenv.baselines.bc
+warm-start: setup-train  ## Make the shipped warm start of ENV again, from oracle demonstrations
+	$(PY) -m agentenv.baselines.bc --env $(ENV)
 
 test: setup-test lint typecheck imports unit  ## Linters, types, import contract, every test
 

@@ -23,7 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 from agentenv.baselines import grpo, main_job
-from agentenv.baselines.main_job import CREDITS, WARM
+from agentenv.baselines.main_job import WARM
+from agentenv.baselines.presets import Credit
 from agentenv.baselines.processes import run_jobs
 from agentenv.baselines.run_log import read_metrics
 from agentenv.errors import ConfigurationError
@@ -33,6 +34,7 @@ from agentenv.evaluation.statistics import summarise
 __all__ = ["Args", "main", "student_interval"]
 
 _LOG = logging.getLogger(__name__)
+CREDITS: tuple[Credit, ...] = ("procredit", "outcome")
 #: 97.5% quantiles of Student's t, by degrees of freedom from 1.
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 _COLOURS = {"procredit": "#1b7f5c", "outcome": "#b5542c"}
@@ -50,6 +52,11 @@ class Args(main_job.Args):
     """Where `ablation.json` and `ablation.png` go."""
 
 
+def default_args(env: str) -> Args:
+    """The arguments of the environment's preset."""
+    return Args(**{**vars(main_job.default_args(env)), "out": Args.out, "credits": CREDITS})
+
+
 def main(args: Args) -> int:
     """Runs what is not done yet, writes the results, prints the table, and returns the exit code.
 
@@ -65,7 +72,8 @@ def main(args: Args) -> int:
     policy = main_job.warm_start(args)
     arms: dict[str, grpo.Args] = {}
     for seed in range(args.seed, args.seed + args.seeds):
-        arms |= main_job.make_arms(replace(base, policy=policy), args.out / f"seed-{seed}", seed, f"seed-{seed}/")
+        where, prefix = args.out / f"seed-{seed}", f"seed-{seed}/"
+        arms |= main_job.make_arms(replace(base, policy=policy), CREDITS, where, seed, prefix)
     run_jobs([main_job.training_job(name, arm) for name, arm in arms.items()], args.parallel)
     policies = {WARM: policy, **{name: main_job.trained_policy(arm) for name, arm in arms.items()}}
     results = main_job.evaluate_all(args, base, policies)
@@ -178,4 +186,4 @@ def _success(results: Results) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main_job.run(main, Args, __doc__))
+    sys.exit(main_job.run(main, default_args, __doc__))

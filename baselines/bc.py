@@ -1,6 +1,6 @@
 """Behaviour cloning: the warm start of the tiny policy, from oracle demonstrations of the training split.
 
-    python -m agentenv.baselines.bc --out runs/warm-start
+    make warm-start        (python -m agentenv.baselines.bc --env agentenv/Terminal-v0 --out runs/warm-start)
 
 Reads from top to bottom: demonstrations are collected by stepping the real environment (so observations are real), a
 byte-level BPE tokenizer is trained on them, and a `TinyLM` is trained on their action tokens. One trick decides it: a
@@ -18,6 +18,7 @@ import itertools
 import json
 import logging
 import math
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -34,7 +35,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from torch.nn import functional as F
 
 import agentenv  # noqa: F401  (registers the environments)
-from agentenv.baselines.prepare import SHELL_FAMILIES
+from agentenv.baselines.prepare import parse_env_kwargs
 from agentenv.errors import ConfigurationError, InfrastructureError
 from agentenv.policy.tiny import TinyPolicy
 from agentenv.policy.tiny_model import TinyConfig, TinyLM
@@ -42,7 +43,7 @@ from agentenv.trajectory import Trajectory, Turn, read_trajectories, write_traje
 from agentenv.transcript import CompactFormat, TokenRow, Transcript, rows_of
 from agentenv.transcript.formats import COMPACT_SPECIALS
 
-__all__ = ["Args", "main", "train"]
+__all__ = ["Args", "main", "run", "train"]
 
 _LOG = logging.getLogger(__name__)
 _WINDOW = 512
@@ -57,16 +58,14 @@ class Args:
     """Where the policy, the demonstrations and the metrics go."""
     env: str = "agentenv/Terminal-v0"
     """Environment id; its task set must have an oracle."""
-    families: tuple[str, ...] = SHELL_FAMILIES
-    """Which families of tasks are demonstrated."""
+    env_kwargs: str = "{}"
+    """The environment's arguments as a JSON object."""
     difficulties: tuple[str, ...] = ("easy", "medium", "hard")
-    """Which tasks are demonstrated, the same number of each."""
+    """Which tasks are demonstrated, the same number of each; they become the environment's `difficulty`."""
     demos: int = 5500
     """Demonstrated episodes in all."""
     alternatives: float = 0.0
     """Share of episodes that show one of the task's alternative solutions instead of the oracle."""
-    max_turns: int = 12
-    """Turn limit of the environment."""
     steps: int = 2700
     """Optimiser steps: the budget."""
     batch_tokens: int = 2048
@@ -111,12 +110,7 @@ def main(args: Args) -> Path:
 
 
 def _env_kwargs(args: Args, difficulty: str) -> dict[str, Any]:
-    return {
-        "split": "train",
-        "families": list(args.families),
-        "difficulty": difficulty,
-        "max_turns": args.max_turns,
-    }
+    return {**parse_env_kwargs(args.env_kwargs), "split": "train", "difficulty": difficulty}
 
 
 # -- demonstrations ---------------------------------------------------------------------------------------------------
@@ -143,7 +137,7 @@ def demonstrations(args: Args) -> list[Trajectory]:
             ways = task_set.alternatives(task_id) if rng.random() < args.alternatives else []
             actions = ways[int(rng.integers(len(ways)))] if ways else task_set.oracle(task_id)
             plan.append((difficulty, task_id, actions))
-    key = hashlib.sha256(json.dumps([args.env, args.max_turns, fingerprint, plan]).encode()).hexdigest()[:16]
+    key = hashlib.sha256(json.dumps([args.env, args.env_kwargs, fingerprint, plan]).encode()).hexdigest()[:16]
     path = args.out / f"demonstrations-{key}.jsonl"
     if path.is_file():
         return list(read_trajectories(path))
@@ -364,9 +358,19 @@ def _schedule(done: float, warmup: float) -> float:
     return 0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * (done - warmup) / (1 - warmup)))
 
 
+def run(argv: Sequence[str] | None = None) -> int:
+    """The command line, whose defaults are the settings that `--env`'s shipped warm start was made with."""
+    from agentenv.baselines import presets
+
+    words = sys.argv[1:] if argv is None else argv
+    preset = presets.preset_of(presets.env_in(words, Args.env))
+    default = preset.warm if preset else Args()
+    _LOG.info("saved %s", main(presets.parse(default, prog="agentenv train bc", description=__doc__, argv=words)))
+    return 0
+
+
 if __name__ == "__main__":
-    import tyro
+    from agentenv.baselines import bc  # presets are made of the module that is imported, not of __main__
 
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    directory = main(tyro.cli(Args, description=__doc__))
-    _LOG.info("saved %s", directory)
+    sys.exit(bc.run())

@@ -11,7 +11,7 @@ from agentenv.errors import ConfigurationError, did_you_mean
 
 __all__ = ["TRAINERS", "train"]
 
-#: A module with a dataclass `Args` and a function `main(args)`, and a line about it.
+#: A module with a dataclass `Args` and a function `main(args)`, or with `run(argv)`, and a line about it.
 TRAINERS = {
     "grpo": ("agentenv.baselines.grpo", "GRPO with outcome or turn-level credit"),
     "bc": ("agentenv.baselines.bc", "behaviour cloning of oracle demonstrations: the warm start"),
@@ -43,7 +43,8 @@ def train(argv: Sequence[str]) -> int:
     handler = RichHandler(console=console, show_path=False)
     logging.basicConfig(level=level, format="%(message)s", handlers=[handler], force=True)
     module: Any = import_module(TRAINERS[name][0])
-    result = module.main(
-        tyro.cli(module.Args, prog=f"agentenv train {name}", description=module.__doc__, args=argv[1:])
+    if hasattr(module, "run"):
+        return int(module.run(argv[1:]))
+    return int(
+        module.main(tyro.cli(module.Args, prog=f"agentenv train {name}", description=module.__doc__, args=argv[1:]))
     )
-    return result if isinstance(result, int) else 0

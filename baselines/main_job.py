@@ -1,19 +1,22 @@
 """The main job: what turn-level credit gains over a warm start, and over credit for the outcome alone.
 
-    make train        (python -m agentenv.baselines.main_job --out runs/main)
+    make train                                (python -m agentenv.baselines.main_job --out runs/main)
+    make train ENV=agentenv/Search-v0
 
-A warm start, then GRPO from it with `procredit` and with `outcome` on the same tasks, seeds and number of episodes,
-then all three on held-out tasks (`test`) and on families that training never saw (`ood`), paired task by task, then a
-page to look at. Run again it continues where it was stopped; what is done is not done again.
+A warm start, then GRPO from it, one arm per kind of credit on the same tasks, seeds and number of episodes (`procredit`
+and `outcome` on the terminal), then all of them on held-out tasks (`test`) and on what training never saw (`ood`),
+paired task by task, then a page to look at. Run again it continues where it was stopped; what is done is not done
+again.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +24,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from agentenv.baselines import evaluation_job, grpo
+from agentenv.baselines import bc, evaluation_job, grpo
 from agentenv.baselines.checkpoint import write_durably
 from agentenv.baselines.prepare import env_maker, parse_env_kwargs, split_ids
+from agentenv.baselines.presets import PRESETS, TERMINAL, Credit, env_in, parse, preset_of
 from agentenv.baselines.processes import Job, run_jobs, to_flags
 from agentenv.baselines.run_log import read_metrics
 from agentenv.env import AgentEnv
@@ -32,37 +36,15 @@ from agentenv.evaluation.journal import partial_path
 from agentenv.evaluation.results import Results, read_results
 from agentenv.evaluation.statistics import paired_difference, summarise
 
-__all__ = ["CREDITS", "DEFAULTS", "WARM", "Args", "main"]
+__all__ = ["WARM", "Args", "default_args", "main"]
 
 _LOG = logging.getLogger(__name__)
 WARM = "warm-start"
-#: Unseen families that need nothing beyond coreutils, as the seen ones.
-OOD_FAMILIES = ("disk_usage", "systemd_units", "text_reports")
-CREDITS = ("procredit", "outcome")
-
-#: What is trained on: a budget of minutes is spread too thin over more families (tried on `val` with all eleven). In
-#: these four the warm start's best guesses (temperature 0, on `val`) beat its samples by most.
-FAMILIES = ("archives", "encodings", "search_replace", "links")
-#: The comparison's training settings; only credit, seed and place differ between arms.
-DEFAULTS = grpo.Args(
-    env_kwargs=json.dumps({"families": FAMILIES, "difficulty": "medium", "max_turns": 6}),
-    updates=40,
-    groups=16,
-    group_size=8,
-    lr=1.5e-4,
-    anneal_lr=True,
-    epochs=2,
-    minibatches=2,
-    workers=128,  # two cohorts of 64: the batch that the engine samples fastest
-    save_every=5,
-    microbatch_tokens=1024,  # about what a core's cache holds
-    tensorboard=False,
-)
 
 
 @dataclass
 class Args:
-    """Warm start, GRPO with turn credit against outcome only, evaluation, report."""
+    """Warm start, GRPO from it, evaluation, report."""
 
     out: Path = Path("runs/main")
     """Where everything goes."""
@@ -70,34 +52,60 @@ class Args:
     """Delete what is in `out` and begin anew."""
     retrain: bool = False
     """Make the warm start here, by behaviour cloning, instead of taking the shipped one."""
-    policy: str = "tiny"
+    policy: str = TERMINAL.policy
     """The warm start."""
-    env: str = DEFAULTS.env
-    """Environment id."""
-    env_kwargs: str = DEFAULTS.env_kwargs
+    env: str = TERMINAL.arms.env
+    """Environment id. The defaults shown are those of this environment."""
+    env_kwargs: str = TERMINAL.arms.env_kwargs
     """The environment's arguments as a JSON object."""
-    updates: int = DEFAULTS.updates
-    """Updates of each arm; the same number of episodes for both."""
-    groups: int = DEFAULTS.groups
+    credits: tuple[Credit, ...] = TERMINAL.credits
+    """An arm each: what the credit is given for."""
+    updates: int = TERMINAL.arms.updates
+    """Updates of each arm; the same number of episodes for all."""
+    groups: int = TERMINAL.arms.groups
     """Tasks per update."""
-    group_size: int = DEFAULTS.group_size
+    group_size: int = TERMINAL.arms.group_size
     """Episodes per task."""
-    lr: float = DEFAULTS.lr
+    lr: float = TERMINAL.arms.lr
     """Learning rate."""
     seed: int = 1
-    """Decides tasks and samples of training, the same for both arms."""
-    test_tasks: int = 300
+    """Decides tasks and samples of training, the same for all arms."""
+    test_tasks: int = TERMINAL.test_tasks
     """Held-out tasks to evaluate on."""
-    ood_tasks: int = 100
-    """Tasks of unseen families to evaluate on, apart."""
-    ood_families: tuple[str, ...] = OOD_FAMILIES
-    """Which unseen families; none for all."""
+    ood_tasks: int = TERMINAL.ood_tasks
+    """Tasks of the `ood` split to evaluate on, apart."""
+    ood_kwargs: str = json.dumps(TERMINAL.ood_kwargs)
+    """The environment's arguments that are others on `ood`, as a JSON object."""
     eval_seed: int = 1000
     """Decides the samples of evaluation, the same for all policies."""
     parallel: int = 2
     """Processes at once, a core each."""
     report: bool = True
     """Whether to write `report.html`."""
+
+
+def default_args(env: str) -> Args:
+    """The arguments of the environment's preset; the terminal's settings where it has none.
+
+    >>> default_args("agentenv/Terminal-v0") == Args()
+    True
+    """
+    preset = preset_of(env)
+    if preset is None:
+        return Args(env=env, env_kwargs="{}", ood_kwargs="{}")
+    return Args(
+        policy=preset.policy,
+        env=env,
+        env_kwargs=preset.arms.env_kwargs,
+        credits=preset.credits,
+        updates=preset.arms.updates,
+        groups=preset.arms.groups,
+        group_size=preset.arms.group_size,
+        lr=preset.arms.lr,
+        test_tasks=preset.test_tasks,
+        ood_tasks=preset.ood_tasks,
+        ood_kwargs=json.dumps(preset.ood_kwargs),
+    )
 
 
 def main(args: Args) -> int:
@@ -109,7 +117,7 @@ def main(args: Args) -> int:
     base = training_args(args)
     open_job(args.out, fresh=args.fresh, settings=settings_of(args))
     policy = warm_start(args)
-    arms = make_arms(replace(base, policy=policy), args.out, args.seed)
+    arms = make_arms(replace(base, policy=policy), args.credits, args.out, args.seed)
     run_jobs([training_job(name, arm) for name, arm in arms.items()], args.parallel)
     policies = {WARM: policy, **{name: trained_policy(arm) for name, arm in arms.items()}}
     results = evaluate_all(args, base, policies)
@@ -120,15 +128,15 @@ def main(args: Args) -> int:
     if args.report:
         from agentenv.evaluation.report import write_report
 
-        page = write_report(args.out, args.out / "report.html", title="Warm start, procredit, outcome")
+        page = write_report(args.out, args.out / "report.html", title=", ".join(policies))
         console.print(f"Report: {page}", highlight=False)
     return 0
 
 
 def training_args(args: Args) -> grpo.Args:
-    """The arguments that both arms share."""
+    """The arguments that all arms share."""
     return replace(
-        DEFAULTS,
+        (preset_of(args.env) or TERMINAL).arms,
         env=args.env,
         env_kwargs=args.env_kwargs,
         updates=args.updates,
@@ -138,12 +146,11 @@ def training_args(args: Args) -> grpo.Args:
     )
 
 
-def make_arms(base: grpo.Args, out: Path, seed: int, prefix: str = "") -> dict[str, grpo.Args]:
+def make_arms(
+    base: grpo.Args, credits: Sequence[Credit], out: Path, seed: int, prefix: str = ""
+) -> dict[str, grpo.Args]:
     """One arm per kind of credit, by name, otherwise alike."""
-    return {
-        f"{prefix}{credit}": replace(base, credit=credit, seed=seed, out=out / credit)  # type: ignore[arg-type]
-        for credit in CREDITS
-    }
+    return {f"{prefix}{credit}": replace(base, credit=credit, seed=seed, out=out / credit) for credit in credits}
 
 
 def trained_policy(arm: grpo.Args) -> str:
@@ -177,7 +184,8 @@ def evaluation_jobs(args: Args, base: grpo.Args, policies: dict[str, str]) -> di
     """By split and policy, the process that evaluates it; splits without tasks are left out."""
     jobs = {}
     for split, wanted in (("test", args.test_tasks), ("ood", args.ood_tasks)):
-        env_kwargs = base.env_kwargs if split == "test" else _ood_kwargs(args)
+        other = parse_env_kwargs(args.ood_kwargs) if split == "ood" else {}
+        env_kwargs = json.dumps({**parse_env_kwargs(base.env_kwargs), **other})
         tasks = min(wanted, _tasks_in(replace(base, env_kwargs=env_kwargs), split))
         for name, policy in policies.items() if tasks else ():
             out = args.out / "eval" / f"{name.replace('/', '-')}-{split}.json"
@@ -206,14 +214,6 @@ def evaluation_jobs(args: Args, base: grpo.Args, policies: dict[str, str]) -> di
                 progress=lambda out=out: (_played(out), ""),  # type: ignore[misc]
             )
     return jobs
-
-
-def _ood_kwargs(args: Args) -> str:
-    """The environment's arguments with the unseen families in place of the seen ones, where it has families."""
-    kwargs = parse_env_kwargs(args.env_kwargs)
-    if kwargs.pop("families", None) is not None and args.ood_families:
-        kwargs["families"] = list(args.ood_families)
-    return json.dumps(kwargs)
 
 
 def evaluate_all(args: Args, base: grpo.Args, policies: dict[str, str]) -> dict[str, dict[str, Results]]:
@@ -271,7 +271,8 @@ def gains(results: dict[str, dict[str, Results]]) -> list[str]:
     """The paired differences, a line each."""
     lines = []
     for split, by_policy in results.items():
-        for new, old in (("procredit", WARM), ("outcome", WARM), ("procredit", "outcome")):
+        arms = [name for name in by_policy if name != WARM]
+        for new, old in [*((name, WARM) for name in arms), *itertools.combinations(arms, 2)]:
             gain = paired_difference(by_policy[new], by_policy[old])
             interval = f"[{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
             lines.append(f"{split}: {new} - {old}: {100 * gain.value:+.1f} points {interval} over {gain.tasks} tasks")
@@ -305,26 +306,39 @@ def _played(out: Path) -> int:
 
 
 def warm_start(args: Args) -> str:
-    """The policy that training starts from; with `retrain`, made here."""
+    """The policy that training starts from; with `retrain`, made here.
+
+    Raises:
+        ConfigurationError: If it is to be made for an environment without a preset.
+    """
     if not args.retrain:
         return args.policy
-    from agentenv.baselines import bc
-
+    preset = preset_of(args.env)
+    if preset is None:
+        known = ", ".join(PRESETS)
+        raise ConfigurationError(
+            f"how a warm start for {args.env!r} is made is not known (it is for {known}): make one with "
+            "`agentenv train bc --env ... --out DIR` and name it as --policy tiny:DIR/policy"
+        )
     directory = args.out / WARM
     if not (directory / "policy" / "training.json").is_file():  # the last file that behaviour cloning writes
-        bc.main(bc.Args(out=directory))
+        bc.main(replace(preset.warm, out=directory))
     return f"tiny:{directory / 'policy'}"
 
 
-def run(entry: Any, arguments: type[Any], description: str | None, argv: Sequence[str] | None = None) -> int:
-    """The command line of a job: our own errors in a line, Ctrl-C as exit code 130."""
-    import tyro
-
+def run(
+    entry: Callable[[Any], int],
+    defaults: Callable[[str], Any],
+    description: str | None,
+    argv: Sequence[str] | None = None,
+) -> int:
+    """The command line of a job: defaults by `--env`, our own errors in a line, Ctrl-C as exit code 130."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    words = sys.argv[1:] if argv is None else argv
     prog = f"python -m agentenv.baselines.{Path(sys.argv[0]).stem}"
-    args = tyro.cli(arguments, prog=prog, description=description, args=argv)
+    args = parse(defaults(env_in(words, Args.env)), prog=prog, description=description, argv=words)
     try:
-        return int(entry(args))
+        return entry(args)
     except AgentEnvError as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -334,4 +348,4 @@ def run(entry: Any, arguments: type[Any], description: str | None, argv: Sequenc
 
 
 if __name__ == "__main__":
-    sys.exit(run(main, Args, __doc__))
+    sys.exit(run(main, default_args, __doc__))

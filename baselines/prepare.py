@@ -18,13 +18,7 @@ from agentenv.env import AgentEnv
 from agentenv.errors import ConfigurationError
 from agentenv.policy.tiny import TinyPolicy
 
-__all__ = ["SHELL_FAMILIES", "env_maker", "parse_env_kwargs", "save_policy", "split_ids", "uninterrupted"]
-
-#: The families of the warm start: a 1.15M-parameter model can learn them, and they need nothing beyond coreutils.
-SHELL_FAMILIES = (
-    *("files_and_folders", "permissions", "links", "text_processing", "search_replace", "csv_tables"),
-    *("logs", "archives", "checksums", "encodings", "renames"),
-)
+__all__ = ["env_maker", "parse_env_kwargs", "save_policy", "split_ids", "uninterrupted"]
 
 
 def parse_env_kwargs(text: str) -> dict[str, Any]:

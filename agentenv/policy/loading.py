@@ -9,17 +9,20 @@ from agentenv.errors import ConfigurationError, did_you_mean
 from agentenv.policy.base import Policy
 from agentenv.task import TaskSet
 
-__all__ = ["load_policy", "shipped_warm_start"]
+__all__ = ["SHIPPED", "load_policy", "shipped_warm_start"]
 
+#: The tiny policies that come with the package, each named for its environment.
+SHIPPED = ("terminal", "search", "webshop")
 _KINDS = ("tiny", "hf", "oracle", "noop", "random", "fixed", "replay")
-_FORMS = "tiny, tiny:DIR, hf:NAME_OR_DIR, oracle, noop, random, fixed:ACTION, replay:FILE"
+_FORMS = "tiny, tiny:NAME_OR_DIR, hf:NAME_OR_DIR, oracle, noop, random, fixed:ACTION, replay:FILE"
 
 
 def load_policy(name: str, *, task_set: TaskSet | None = None, **options: Any) -> Policy:
     """Loads a policy by its name.
 
     Args:
-        name: `tiny` (the shipped warm start), `tiny:DIR`, `hf:NAME_OR_DIR`, `oracle`, `noop`, `random`,
+        name: `tiny` (the terminal's shipped warm start), `tiny:terminal` and so on (by name), `tiny:DIR`,
+            `hf:NAME_OR_DIR`, `oracle`, `noop`, `random`,
             `fixed:ACTION`, `replay:FILE` (a trajectories file).
         task_set: Where `oracle` takes its solutions from (`env.unwrapped.task_set`).
         **options: Passed to the engine (`device`, `dtype` for `hf`; `max_batch` for either).
@@ -33,7 +36,7 @@ def load_policy(name: str, *, task_set: TaskSet | None = None, **options: Any) -
     Traceback (most recent call last):
     ...
     agentenv.errors.ConfigurationError: policy 'tinny' is not known. Did you mean 'tiny'? \
-Known: tiny, tiny:DIR, hf:NAME_OR_DIR, oracle, noop, random, fixed:ACTION, replay:FILE
+Known: tiny, tiny:NAME_OR_DIR, hf:NAME_OR_DIR, oracle, noop, random, fixed:ACTION, replay:FILE
     """
     kind, colon, rest = name.partition(":")
     if kind not in _KINDS:
@@ -46,7 +49,8 @@ Known: tiny, tiny:DIR, hf:NAME_OR_DIR, oracle, noop, random, fixed:ACTION, repla
     if kind == "tiny":
         from agentenv.policy.tiny import TinyPolicy
 
-        return TinyPolicy.load(Path(rest) if rest else shipped_warm_start(), name=name, **options)
+        directory = shipped_warm_start(rest or "terminal") if rest in ("", *SHIPPED) else Path(rest)
+        return TinyPolicy.load(directory, name=name, **options)
     if kind == "hf":
         from agentenv.policy.hf import HFPolicy
 
@@ -70,8 +74,8 @@ Known: tiny, tiny:DIR, hf:NAME_OR_DIR, oracle, noop, random, fixed:ACTION, repla
     return scripted.ReplayPolicy(read_trajectories(rest), name=name)
 
 
-def shipped_warm_start() -> Path:
-    """The directory of the tiny policy that comes with the package.
+def shipped_warm_start(name: str = "terminal") -> Path:
+    """The directory of a tiny policy that comes with the package.
 
     Raises:
         ConfigurationError: If this build has none.
@@ -79,7 +83,9 @@ def shipped_warm_start() -> Path:
     import agentenv
 
     for root in agentenv.__path__:
-        directory = Path(root) / "baselines" / "data" / "tiny-terminal"
+        directory = Path(root) / "baselines" / "data" / f"tiny-{name}"
         if directory.is_dir():
             return directory
-    raise ConfigurationError("this build ships no warm start: make one with `make warm-start`, or name one as tiny:DIR")
+    raise ConfigurationError(
+        f"this build ships no warm start {name!r}: make one with `agentenv train bc`, or name one as tiny:DIR"
+    )

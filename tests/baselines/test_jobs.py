@@ -16,6 +16,7 @@ import pytest
 import tyro
 
 from agentenv.baselines import ablation, grpo, main_job
+from agentenv.baselines.ablation import CREDITS
 from agentenv.baselines.processes import Job, run_jobs, to_flags
 from agentenv.baselines.run_log import RunLog, read_metrics
 from agentenv.errors import AgentEnvError, CheckpointError, ConfigurationError
@@ -32,6 +33,7 @@ def args(tmp_path: Path) -> main_job.Args:
         policy=saved_counting_policy(tmp_path / "policy"),
         env=ENV,
         env_kwargs='{"most": 2}',
+        ood_kwargs="{}",
         updates=3,
         groups=4,
         group_size=4,
@@ -59,19 +61,19 @@ def test_the_main_job_trains_evaluates_reports_and_then_rests(
         assert text in shown
     assert "<html" in (args.out / "report.html").read_text()
     assert json.loads((args.out / "job.json").read_text())["tasks"] == "counting-1"
-    for arm in main_job.CREDITS:
+    for arm in CREDITS:
         config = json.loads((args.out / arm / "config.json").read_text())["args"]
         assert (config["credit"], config["seed"]) == (arm, 1)
         assert len(read_metrics(args.out / arm)) == 3
     # Both arms met the same tasks and sampled from the same policy with the same seeds.
-    first = [_numbers(args.out / arm)[0] for arm in main_job.CREDITS]
+    first = [_numbers(args.out / arm)[0] for arm in CREDITS]
     assert (
         len({line["charts/progress"] for line in first}) == len({line["charts/sampled_tokens"] for line in first}) == 1
     )
-    logs = [(args.out / arm / "log.txt").stat().st_mtime_ns for arm in main_job.CREDITS]
+    logs = [(args.out / arm / "log.txt").stat().st_mtime_ns for arm in CREDITS]
     assert main_job.main(args) == 0
     assert capsys.readouterr().out == shown
-    assert [(args.out / arm / "log.txt").stat().st_mtime_ns for arm in main_job.CREDITS] == logs
+    assert [(args.out / arm / "log.txt").stat().st_mtime_ns for arm in CREDITS] == logs
     with pytest.raises(CheckpointError, match="another lr"):
         main_job.main(replace(args, lr=1.0))
 
@@ -97,7 +99,7 @@ def test_after_ctrl_c_the_main_job_goes_on_to_the_same_numbers(
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(120) == 130
     assert subprocess.run(command, cwd=ROOT, timeout=200).returncode == 0
-    for arm in main_job.CREDITS:
+    for arm in CREDITS:
         assert _numbers(args.out / arm) == _numbers(straight.out / arm)
     for path in (straight.out / "eval").glob("*.json"):
         ours, theirs = (
@@ -150,7 +152,7 @@ def test_the_ablation_pairs_seeds_and_writes_its_results(
     test = found["splits"]["test"]
     pairs = zip(test["procredit"]["by_seed"], test["outcome"]["by_seed"], strict=True)
     assert test["difference"]["by_seed"] == [new - old for new, old in pairs]
-    assert set(found["curves"]) == {f"seed-{seed}/{credit}" for seed in (1, 2) for credit in main_job.CREDITS}
+    assert set(found["curves"]) == {f"seed-{seed}/{credit}" for seed in (1, 2) for credit in CREDITS}
     assert (tmp_path / "results" / "ablation.png").read_bytes().startswith(b"\x89PNG")
     assert "over 2 seeds (paired)" in capsys.readouterr().out
     with pytest.raises(ConfigurationError, match="two at least"):
