@@ -26,7 +26,7 @@ __all__ = ["WebShopEnv"]
 
 _MAX_BYTES = 1 << 18
 _CUT = " ... (cut)"
-_VALID_CHARACTERS = {"compact": 400}
+_VALID_CHARACTERS = {"compact": 300}
 _MOST_VALID_CHARACTERS = 4_000
 
 

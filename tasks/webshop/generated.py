@@ -25,7 +25,7 @@ from agentenv.tasks.webshop.vocabulary import GROUPS, Group
 __all__ = ["GeneratedGoals"]
 
 _VERSION = 1
-_SIZES = {"train": 2000, "val": 50, "test": 100, "ood": 100}
+_SIZES = {"train": 2000, "val": 100, "test": 300, "ood": 100}
 _BUCKETS = {"train": range(8), "val": range(8, 9), "test": range(9, 10), "ood": range(10)}
 _ATTEMPTS = 1000
 _ATTEMPTS_IN_LOT = 8
@@ -33,6 +33,8 @@ _KEPT_GOALS = 4096
 _KEPT_LOTS = 256
 _RESULTS = 50
 _PER_PAGE = 10
+# Of a page of results, those that short observations show as well.
+_IN_VIEW = 5
 _MOST_ALTERNATIVES = 3
 _MOST_SHOWN = 100
 _NEXT_PAGE = "click[next >]"
@@ -113,7 +115,10 @@ class GeneratedGoals(GoalSet):
         return GraderData(checks_for(goal, target), {"goal": goal, "target": target})
 
     def oracle(self, task_id: str) -> list[str]:
-        """Searches for words of the instruction and buys the first product found that is right in everything."""
+        """Searches for words of the instruction and buys the first product found that is right in everything.
+
+        Searches that find one among their first few results are preferred.
+        """
         return self._solutions(task_id)[0]
 
     def alternatives(self, task_id: str) -> list[list[str]]:
@@ -192,19 +197,21 @@ class GeneratedGoals(GoalSet):
     # -- ways to buy ------------------------------------------------------------------------------------------------
 
     def _solutions(self, task_id: str) -> list[list[str]]:
-        """Ways to buy what is right in everything, the shortest first."""
+        """Ways to buy what is right in everything, the easiest to see and shortest first."""
         goal, target, _, group = self._drawn(task_id)
-        paths: list[list[str]] = []
+        paths: list[tuple[bool, list[str]]] = []
         for keywords in keywords_of(group.query, goal):
-            if any(_NEXT_PAGE not in path for path in paths):
+            if any(in_view for in_view, _ in paths):
                 break
-            right = [product for product in self._found(keywords) if self._is_right(goal, target, group, product)]
-            paths += [self._path(keywords, product, goal.options) for product in right]
+            found = self._found(keywords)
+            right = [product for product in found if self._is_right(goal, target, group, product)]
+            paths += [(product in found[:_IN_VIEW], self._path(keywords, product, goal.options)) for product in right]
+        paths.sort(key=lambda entry: (not entry[0], len(entry[1])))
         # The title is not for customers to know, and so comes last.
-        paths = [*sorted(paths, key=len), self._path(target.title, target, goal.options)]
-        if not paths[-1]:
+        solutions = [*(path for _, path in paths), self._path(target.title, target, goal.options)]
+        if not solutions[-1]:
             raise InfrastructureError(f"the search does not find {target.asin!r} by its title: remove the cached index")
-        return paths
+        return solutions
 
     def _is_right(self, goal: Goal, target: Product, group: Group, product: Product) -> bool:
         offered = all(value in product.options.get(name, ()) for name, value in goal.options.items())

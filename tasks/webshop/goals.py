@@ -88,14 +88,15 @@ def requirement_bucket(query: str, goal: Goal) -> int:
 
 
 def keywords_of(query: str, goal: Goal) -> list[str]:
-    """What customers type who copy from the instruction: all that is wanted; then without options; or attributes.
+    """What customers type who copy from the instruction, in its order: all that is wanted; without options; attributes.
 
-    >>> goal = Goal("g", "B0", "", ("foldable",), {"color": "red"}, 20.0)
+    >>> goal = Goal("g", "B0", "bar stools that are foldable, color: red", ("foldable",), {"color": "red"}, 20.0)
     >>> keywords_of("bar stools", goal)
-    ['foldable bar stools red', 'foldable bar stools', 'bar stools red']
+    ['bar stools foldable red', 'bar stools foldable', 'bar stools red']
     """
-    attributes, options = " ".join(goal.attributes), " ".join(goal.options.values())
-    tried = (f"{attributes} {query} {options}", f"{attributes} {query}", f"{query} {options}")
+    described = " ".join(sorted([*goal.attributes, query], key=goal.instruction.find))
+    options = " ".join(goal.options.values())
+    tried = (f"{described} {options}", described, f"{query} {options}")
     return list(dict.fromkeys(keywords.strip() for keywords in tried))
 
 

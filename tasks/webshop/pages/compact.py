@@ -1,8 +1,9 @@
 """The mode `compact`: a page in under 300 tokens, for policies with a short context.
 
-What can be clicked stands in square brackets exactly as it is to be typed. Titles, texts and lists of options are cut,
-prices among results rounded up; an option that is cut away can be clicked all the same. The instruction stands on the
-first page only.
+What can be clicked stands in square brackets exactly as it is to be typed. Five products of ten are shown, all text is
+in lower case, of a long title the part that holds most of the words searched for; texts and lists of options are cut,
+prices among results rounded up. A product or an option that is cut away can be clicked all the same. The instruction
+stands on the first page only.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from agentenv.tasks.webshop.pages.pieces import SCORE_LABEL, Piece
 from agentenv.tasks.webshop.pages.react import unbracketed
 from agentenv.tasks.webshop.shop import Shop, State
 
-__all__ = ["MAX_CHARACTERS", "render"]
+__all__ = ["MAX_CHARACTERS", "RESULTS", "render"]
 
-MAX_CHARACTERS = 800
+MAX_CHARACTERS = 480
+RESULTS = 5
+"""How many products of a page of results are shown."""
 
-_RESULT_TITLE = 28
-_TITLE = 100
+_TITLE = 48
+_NAME = 28
 _BODY = 400
 _VALUES = 12
 _VALUE_LINE = 160
@@ -32,9 +35,13 @@ def render(pieces: Sequence[Piece], state: State, shop: Shop) -> str:
         case "index":
             return f"{unbracketed(_text_of(pieces, 'instruction'))}\nsearch[...]"
         case "search_results":
-            lines = [f"page {state.number}, {len(shop.found(state.keywords))} results", *_results(pieces)]
+            lines = [
+                f"page {state.number}, {len(shop.found(state.keywords))} results",
+                *_results(pieces, state)[:RESULTS],
+            ]
         case "item_page":
-            lines = [_cut(_text_of(pieces, "title"), _TITLE), _text_of(pieces, "price"), *_options(pieces)]
+            title = _excerpt(_text_of(pieces, "title"), state.keywords)
+            lines = [title, _text_of(pieces, "price").lower(), *_options(pieces)]
         case "item_sub_page":
             body = " | ".join(piece.text for piece in pieces[2:] if piece.kind == "text")
             lines = [_cut(body, _BODY) or "nothing"]
@@ -45,14 +52,40 @@ def render(pieces: Sequence[Piece], state: State, shop: Shop) -> str:
     return "\n".join([_cut_lines(lines, MAX_CHARACTERS - len(buttons)), buttons])
 
 
-def _results(pieces: Sequence[Piece]) -> list[str]:
+def _results(pieces: Sequence[Piece], state: State) -> list[str]:
     lines = []
     for index, piece in enumerate(pieces):
         if piece.kind == "link":
             shown = {later.role: later.text for later in pieces[index + 1 : index + 3]}
             price = _from(shown.get("price", ""))
-            lines.append(f"[{piece.click}] {price} {_cut(shown.get('title', ''), _RESULT_TITLE)}")
+            lines.append(f"[{piece.click}] {price} {_excerpt(shown.get('title', ''), state.keywords)}")
     return lines
+
+
+def _excerpt(title: str, keywords: Sequence[str]) -> str:
+    """The first part of a title that holds most of the words searched for, as results of a search engine have it.
+
+    >>> _excerpt("Bar Stools for Kitchens and Counters, Swivel, Stackable, by Acme", ["swivel", "stools"])
+    'bar stools for kitchens and counters, swivel,..'
+    >>> _excerpt("Bar Stools for Kitchens and Counters, Swivel, Stackable, by Acme", ["stackable"])
+    '..for kitchens and counters, swivel, stackable, by..'
+    """
+    text = _cut(title, len(title))
+    if len(text) <= _TITLE:
+        return text
+    words = text.split(" ")
+    wanted = set(keywords)
+    hits = [word.strip(",.-") in wanted for word in words]
+    best, first, last = -1, 0, 0
+    for start in range(len(words)):
+        end, length = start, -1
+        while end < len(words) and length + 1 + len(words[end]) <= _TITLE:
+            length += 1 + len(words[end])
+            end += 1
+        if sum(hits[start:end]) > best:
+            best, first, last = sum(hits[start:end]), start, end
+    shown = " ".join(words[first:last]) or words[0][:_TITLE]
+    return f"{'..' if first else ''}{shown}{'..' if last < len(words) else ''}"
 
 
 def _from(price: str) -> str:
@@ -69,7 +102,7 @@ def _options(pieces: Sequence[Piece]) -> list[str]:
     lines, name = [], ""
     for kind, group in groupby(pieces, key=lambda piece: piece.kind if piece.kind == "label" else piece.role):
         if kind == "option_name":
-            name = _cut([piece.text for piece in group][-1], _RESULT_TITLE)
+            name = _cut([piece.text for piece in group][-1], _NAME)
         elif kind == "label":
             lines.append(f"{name}: {_values(list(group))}")
     return lines
@@ -95,8 +128,8 @@ def _text_of(pieces: Sequence[Piece], role: str) -> str:
 
 
 def _cut(text: str, characters: int) -> str:
-    """At most this many characters, cut between words where there are any; square brackets made round."""
-    text = unbracketed(" ".join(text.split()))
+    """At most this many characters of lower case, cut between words where there are any; square brackets made round."""
+    text = unbracketed(" ".join(text.lower().split()))
     if len(text) <= characters:
         return text
     head = text[: characters - 2]

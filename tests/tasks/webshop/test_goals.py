@@ -129,7 +129,7 @@ def test_difficulties_ask_for_more_and_more(goals: GeneratedGoals) -> None:
 def test_one_difficulty_can_be_kept() -> None:
     hard = load("generated:400", difficulty="hard")
     assert all(task_id.startswith("hard-") for split in SPLITS for task_id in hard.ids(split))
-    assert len(hard.ids("test")) == 100
+    assert len(hard.ids("test")) == 300
 
 
 @pytest.mark.parametrize(

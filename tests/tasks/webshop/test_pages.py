@@ -149,13 +149,23 @@ def test_react_shows_three_products() -> None:
 def test_compact_says_what_to_type() -> None:
     assert shown("compact", State()) == "I want a mug\nsearch[...]"
     assert shown("compact", RESULTS) == (
-        "page 1, 1 results\n[b0testaaaa] $10 Blue Mug, Large\n[back to search] [next >]"
+        "page 1, 1 results\n[b0testaaaa] $10 blue mug, large\n[back to search] [next >]"
     )
     assert shown("compact", BLUE) == (
-        "Blue Mug, Large\nPrice: $9.5\ncolor: [blue]*[red]\nsize: [small][large]\n"
+        "blue mug, large\nprice: $9.5\ncolor: [blue]*[red]\nsize: [small][large]\n"
         "[back to search] [< prev] [description] [features] [reviews] [buy now]"
     )
     assert shown("compact", DONE) == "score 1.0"
+
+
+def test_compact_shows_five_products_and_the_part_of_a_long_title_that_was_searched_for() -> None:
+    title = "Porcelain Collection by Acme and Sons of Sheffield, Mug with a Lid, Dishwasher Safe"
+    shop = Shop(MemoryCatalogue([replace(MUG, title=title), *mugs(12)]))
+    assert shown("compact", walk("search[mug]", shop=shop), shop).count("[b0") == 5
+    assert "..by acme and sons of sheffield, mug with a lid,.." in shown(
+        "compact", walk("search[lid]", shop=shop), shop
+    )
+    assert walk("search[mug]", "click[b0mug00008]", shop=shop).asin == "B0MUG00008"
 
 
 def test_compact_is_short_whatever_the_product_and_tells_what_is_chosen() -> None:
@@ -165,7 +175,7 @@ def test_compact_is_short_whatever_the_product_and_tells_what_is_chosen() -> Non
     shop = Shop(MemoryCatalogue([long, *mugs(60)]))
     item = walk("search[mug]", "click[b0testaaaa]", f"click[{many[250]}]", shop=shop)
     for state in (walk("search[mug]", shop=shop), item, walk("click[description]", shop=shop, state=item)):
-        assert len(shown("compact", state, shop)) <= 800
+        assert len(shown("compact", state, shop)) <= 480
         assert shown("compact", state, shop).splitlines()[-1].startswith("[back to search]")
 
 
