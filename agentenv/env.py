@@ -195,6 +195,10 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
     def on_restore(self, task: Task) -> None:
         """Called after `load`, with the restored episode's task: fetch here what is never part of a snapshot."""
 
+    def submission(self) -> dict[str, Any]:
+        """What benchmarks' own scripts ask of the episode so far, as JSON values for results files; {} for none."""
+        return {}
+
     def release(self) -> None:
         """Frees what the environment holds; idempotent, never raises."""
 

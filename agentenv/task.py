@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from agentenv.errors import ConfigurationError, UnknownTaskError, did_you_mean
 from agentenv.progress import Check
 
-__all__ = ["SPLITS", "GraderData", "Task", "TaskSet", "stable_rng"]
+__all__ = ["SPLITS", "GraderData", "OfficialScore", "Task", "TaskSet", "stable_rng"]
 
 SPLITS = ("train", "val", "test", "ood")
 
@@ -76,6 +77,21 @@ class GraderData:
         )
 
 
+@dataclass(frozen=True)
+class OfficialScore:
+    """What a benchmark's own script says of a prediction file.
+
+    Args:
+        metrics: As the script prints them, by its own names.
+        questions: How many the means divide by.
+        available: How many the benchmark's data file holds.
+    """
+
+    metrics: Mapping[str, float]
+    questions: int
+    available: int
+
+
 class TaskSet(abc.ABC):
     """A set of tasks in up to four splits that never share a task.
 
@@ -123,6 +139,33 @@ class TaskSet(abc.ABC):
     def near_misses(self, task_id: str) -> list[list[str]]:
         """Plausible but wrong ways: each must score strictly below 1."""
         return []
+
+    @property
+    def official_formats(self) -> Mapping[str, str]:
+        """The benchmarks whose own metrics this set computes, each with the suffix of its prediction files."""
+        return {}
+
+    def write_official(
+        self, format: str, path: Path, submissions: Mapping[str, Mapping[str, Any] | None]
+    ) -> OfficialScore:
+        """Writes a benchmark's own prediction file and scores it as the benchmark's own script does.
+
+        Args:
+            format: One of `official_formats`.
+            path: The file to write.
+            submissions: For each task, `AgentEnv.submission` at its episode's end; None where none was played, which
+                counts as wrong.
+
+        Raises:
+            ConfigurationError: On another format.
+        """
+        raise self.no_format(format)
+
+    def no_format(self, format: str) -> ConfigurationError:
+        """The error for a benchmark whose metrics this set does not compute."""
+        known = ", ".join(self.official_formats)
+        why = f"it has {known}.{did_you_mean(format, self.official_formats)}" if known else "it has no official format"
+        return ConfigurationError(f"task set {self.name!r} is not scored in the format {format!r}: {why}")
 
     def unknown(self, task_id: str, split_hint: str = "") -> UnknownTaskError:
         """The error for an id that is not in the set, with the nearest that is."""

@@ -249,6 +249,15 @@ class SearchEnv(AgentEnv, RecordConstructorArgs):
         ]
         return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
+    def submission(self) -> dict[str, Any]:
+        """The answer, and for each document shown the numbers of its sentences that were shown whole.
+
+        Sentences are numbered as the question's own file does; documents of other corpora have none.
+        """
+        state = self._state
+        shown = {document.id: self._whole_sentences(document) for document in state.shown}
+        return {"answer": state.answer, "shown": shown}
+
     def release(self) -> None:
         """Lets go of the corpus."""
         self._retriever = None
@@ -279,6 +288,12 @@ class SearchEnv(AgentEnv, RecordConstructorArgs):
         self._state = replace(after, opened=tuple(sorted(opened.items())))
         place = f" (page {number + 1} of {len(spans)})" if len(spans) > 1 else ""
         return f"<information>\n{_heading(document)}{place}\n{pages.escape(shown)}\n</information>"
+
+    def _whole_sentences(self, document: Document) -> list[int]:
+        prefix = _piece(document, "")
+        pieces = [piece for piece in self._state.pieces if piece.startswith(prefix)]
+        sentences = map(pages.one_line, self._tasks.sentences(self._task_id, document.id))
+        return [n for n, text in enumerate(sentences) if text and any(text in piece[len(prefix) :] for piece in pieces)]
 
     def _document(self, wanted: str) -> Document | None:
         """The document of an id, as it stands or as it was shown."""

@@ -16,10 +16,12 @@ from agentenv.commands.console import environment_kwargs, output_console, parse,
 from agentenv.evaluation.environments import base_of, make_env
 from agentenv.evaluation.evaluate import evaluate
 from agentenv.evaluation.journal import partial_path
+from agentenv.evaluation.official import official_score, predictions_path, require_format
 from agentenv.evaluation.results import read_results
 from agentenv.evaluation.statistics import Estimate, PairedDifference, Summary, paired_difference, summarise
 from agentenv.policy.base import Sampling
 from agentenv.policy.loading import load_policy
+from agentenv.task import OfficialScore
 
 __all__ = ["main"]
 
@@ -34,7 +36,9 @@ Examples:
   agentenv eval tiny --difficulty easy                  the shipped policy on 200 easy test tasks
   agentenv eval tiny:runs/main/procredit/policy --compare results/tiny-test.json
                                                         what training gained, on the same tasks
-  agentenv eval hf:NAME --episodes 8 --tasks 50         pass@1, 2, 4 and 8"""
+  agentenv eval hf:NAME --episodes 8 --tasks 50         pass@1, 2, 4 and 8
+  agentenv eval hf:NAME --env agentenv/Search-v0 --env-kwargs '{"tasks": "hotpotqa:dev.json?split=test"}' \
+    --format hotpotqa                                   HotpotQA's prediction file and metrics as well"""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,9 @@ class Options:
     """The results file [default: results/POLICY-SPLIT.json]."""
     overwrite: bool = False
     """Start anew where the results file is of another evaluation, or is to be played again."""
+    format: str | None = None
+    """A benchmark (hotpotqa, 2wiki, musique) whose questions are played: write its own prediction file next to the
+    results, and print its own metrics."""
     compare: Path | None = None
     """Another results file on the same tasks: print the paired difference."""
     json: bool = False
@@ -92,6 +99,8 @@ def main(argv: Sequence[str]) -> int:
         task_set = base_of(probe).task_set
     finally:
         probe.close()
+    if options.format is not None:
+        require_format(task_set, options.format, options.episodes)
     available = len(task_set.ids(options.split))
     count = None if options.tasks is None or available == 0 else min(options.tasks, available)
     engine = {"device": options.device} if options.device is not None else {}
@@ -119,14 +128,24 @@ def main(argv: Sequence[str]) -> int:
         )
     summary = summarise(results)
     gain = paired_difference(results, base) if base is not None else None
+    official: OfficialScore | None = None
+    predictions: Path | None = None
+    if options.format is not None:
+        predictions = predictions_path(out, task_set, options.format)
+        official = official_score(results, task_set, options.format, predictions)
     if options.json:
-        print_json({"results": str(out), **summary.to_json(), "paired_difference": asdict(gain) if gain else None})
+        more = {} if official is None else {"official": asdict(official), "predictions": str(predictions)}
+        difference = asdict(gain) if gain else None
+        print_json({"results": str(out), **summary.to_json(), "paired_difference": difference, **more})
         return 0
     console = output_console()
     console.print(plain(f"{options.policy} on {len(results.header.task_ids)} {options.split} tasks", "bold"))
     show_summary(console, summary)
     if gain is not None and base is not None:
         _show_gain(console, gain, base.header.policy)
+    if official is not None:
+        _show_official(console, official, f"{options.format}")
+        console.print(plain(f"predictions in {predictions}", "dim"))
     console.print(plain(f"results in {out}; `agentenv verify {out}` replays them", "dim"))
     return 0
 
@@ -172,6 +191,16 @@ def _show_gain(console: Console, gain: PairedDifference, base: str) -> None:
             "bold",
         )
     )
+
+
+def _show_official(console: Console, official: OfficialScore, format: str) -> None:
+    console.print()
+    of = f"{official.questions} of the file's {official.available} questions"
+    console.print(plain(f"{format}'s own metrics, over {of}", "bold"))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    for name, value in official.metrics.items():
+        table.add_row(name, plain(f"{value:.6g}"))
+    console.print(table)
 
 
 def _estimate(estimate: Estimate | None) -> str:

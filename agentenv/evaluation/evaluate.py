@@ -146,6 +146,7 @@ def record_of(trajectory: Trajectory, episode: int, task_set: TaskSet) -> Episod
         checks=dict(turns[-1].checks if turns else trajectory.start_checks),
         sampled_tokens=sum(len(turn.action_ids) for turn in turns),
         prompt_tokens=sum(len(turn.observation_ids) for turn in turns),
+        submission=dict(trajectory.meta.get("submission", {})),
     )
 
 

@@ -114,7 +114,8 @@ class EpisodeRecord:
 
     `progress` and `state_hashes` hold the start state and then the state after each turn; `rewards` and `valid` one
     entry a turn. `outcome` is the graded score, `checks` the final check scores. Token counts are the policy's own and
-    cannot be recomputed by a replay.
+    cannot be recomputed by a replay. `submission` is what benchmarks' own scripts ask of the episode
+    (`AgentEnv.submission`), in environments that have such benchmarks.
     """
 
     task_id: str
@@ -132,6 +133,7 @@ class EpisodeRecord:
     checks: dict[str, float] = field(default_factory=dict, hash=False)
     sampled_tokens: int = 0
     prompt_tokens: int = 0
+    submission: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def key(self) -> tuple[str, int]:
@@ -144,8 +146,9 @@ class EpisodeRecord:
         return len(self.actions)
 
     def to_json(self) -> dict[str, Any]:
-        """The record as JSON values."""
-        return asdict(self)
+        """The record as JSON values; an empty `submission` is left out."""
+        values = asdict(self)
+        return values if self.submission else {name: value for name, value in values.items() if name != "submission"}
 
     @classmethod
     def from_fields(cls, values: Fields) -> EpisodeRecord:
@@ -172,6 +175,7 @@ class EpisodeRecord:
             checks={name: checks.number(name, 0.0, 1.0) for name in checks.values},
             sampled_tokens=values.integer("sampled_tokens", 0, _MAX_COUNT),
             prompt_tokens=values.integer("prompt_tokens", 0, _MAX_COUNT),
+            submission=values.object("submission").values if "submission" in values.values else {},
         )
         turns = record.turns
         for name, wanted in (

@@ -226,7 +226,7 @@ def _checked(record: EpisodeRecord, results: Results, env: gym.Env[Any, Any]) ->
             Mismatch(f"{where}, actions", f"{record.turns} turns", f"an episode that ended after {real.turns}")
         )
         return replay
-    for name in ("success", "outcome", "valid", "rewards", "progress", "checks"):
+    for name in ("success", "outcome", "valid", "rewards", "progress", "checks", "submission"):
         wrong += _compare(f"{where}, {name}", _plain(getattr(record, name)), _plain(getattr(real, name)))
     if real.stop_reason:
         wrong += _compare(f"{where}, stop_reason", record.stop_reason, real.stop_reason)
@@ -287,6 +287,7 @@ def _play(record: EpisodeRecord, env: gym.Env[Any, Any]) -> EpisodeRecord:
         checks={name: float(score) for name, score in info["checks"].items()},
         sampled_tokens=record.sampled_tokens,
         prompt_tokens=record.prompt_tokens,
+        submission=base_of(env).submission(),
     )
 
 

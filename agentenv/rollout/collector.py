@@ -254,6 +254,8 @@ class _Collection:
             self._failed(slot, live, error)
             return False
         self._policy.release([live.key])
+        if submission := self._pool.submission(slot):
+            live.trajectory.meta["submission"] = submission
         self._done[live.position] = live.trajectory
         self._start_next(slot)
         if self._on_episode is not None:

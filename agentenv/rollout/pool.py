@@ -61,6 +61,11 @@ class EnvPool:
         env = self._envs[slot]
         return env.unwrapped.instructions if env is not None and isinstance(env.unwrapped, AgentEnv) else ""
 
+    def submission(self, slot: int) -> Info:
+        """What benchmarks' own scripts ask of a slot's episode ({} for an environment that is not an `AgentEnv`)."""
+        env = self._envs[slot]
+        return env.unwrapped.submission() if env is not None and isinstance(env.unwrapped, AgentEnv) else {}
+
     def spec_json(self, slot: int) -> str:
         """The spec of a slot's environment as JSON ("" for a stack that cannot be rebuilt from one)."""
         env = self._envs[slot]

@@ -118,9 +118,9 @@ class GeneratedQuestions(TaskSet):
         return GraderData(question_checks(self.question(task_id), self._rule))
 
     def oracle(self, task_id: str) -> list[str]:
-        """A search for each evidence document, by name, then the answer."""
+        """A search for each evidence document, by the name that was read before it, then the answer as it was read."""
         question = self.question(task_id)
-        return [*_searches(question), _answer(_right(question))]
+        return [*_searches(question), _answer(question.extra["said"])]
 
     def alternatives(self, task_id: str) -> list[list[str]]:
         """Opening the evidence and answering in other words; searching in the reverse order."""
@@ -152,6 +152,10 @@ class GeneratedQuestions(TaskSet):
         """The same for every task."""
         self._parse(task_id)
         return self.retriever()
+
+    def sentences(self, task_id: str, document_id: str) -> list[str]:
+        """None: no benchmark numbers them."""
+        return []
 
     def unknown(self, task_id: str, split_hint: str = "") -> UnknownTaskError:
         """The error for an id that is not in the set, with a near one that is (of its number, if there is one)."""

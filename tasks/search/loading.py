@@ -20,6 +20,7 @@ from agentenv.errors import ConfigurationError, UnknownTaskError, did_you_mean
 from agentenv.task import SPLITS
 from agentenv.tasks.search.answers import RULES
 from agentenv.tasks.search.base import Question
+from agentenv.tasks.search.official.episodes import BENCHMARKS, Benchmark
 from agentenv.tasks.search.readers.bamboogle import bamboogle
 from agentenv.tasks.search.readers.browsecomp_plus import browsecomp_plus
 from agentenv.tasks.search.readers.columns import COLUMNS, columns, dataset_rows, questions_of
@@ -70,7 +71,8 @@ def load(
     Args:
         tasks: See the module's own text. Options of all files: `split`, the split that all questions are in (without
             it, a question's text decides); `corpus`: "own" (each question's paragraphs), "pooled" (all of them
-            together), or a file of documents. Of `browsecomp_plus`: `canary`, `canary_file` and `qrels`. Of `jsonl` and
+            together), or a file of documents. Of `2wiki`: `aliases`, its further names by Wikidata
+            id, for its own script only. Of `browsecomp_plus`: `canary`, `canary_file` and `qrels`. Of `jsonl` and
             `datasets`: `id`, `question`, `answer`, `evidence`, `bridges`, `documents`, `kind`, `difficulty`, each the
             name of a column; and of `datasets`: `config` and `part`.
         difficulty: Only tasks of this difficulty.
@@ -105,7 +107,7 @@ def load(
     if not source:
         raise ConfigurationError(f"tasks={tasks!r} needs a file: '{name}:FILE'")
     _check(name, options, (*_COMMON_OPTIONS, *FORMATS[name].options))
-    files = [source, *(options[key] for key in ("corpus", "canary_file", "qrels") if key in options)]
+    files = [source, *(options[key] for key in ("corpus", "canary_file", "qrels", "aliases") if key in options)]
     return _read(name, source, tuple(sorted(options.items())), difficulty, answer_rule, foreign_corpus, _stamps(files))
 
 
@@ -148,6 +150,8 @@ def _read(
     elif choice not in (_OWN, _POOLED):
         corpus, foreign = corpus_of(Path(choice)), True
         questions = [replace(question, documents=None) for question in questions]
+    aliases = Path(options["aliases"]) if "aliases" in options else None
+    benchmark = Benchmark(name, Path(source), aliases, numbered=not foreign) if name in BENCHMARKS else None
     return QuestionSet(
         f"{name}:{Path(source).name}",
         questions,
@@ -155,6 +159,7 @@ def _read(
         answer_rule=answer_rule,
         difficulty=difficulty,
         evidence_by_title=foreign and format.by_title,
+        benchmark=benchmark,
     )
 
 
@@ -215,7 +220,7 @@ def _dataset(source: str, options: Options) -> Iterable[Question]:
 
 FORMATS: Mapping[str, Format] = {
     "hotpotqa": Format(lambda source, _: hotpotqa(Path(source)), by_title=True),
-    "2wiki": Format(lambda source, _: two_wiki(Path(source)), by_title=True),
+    "2wiki": Format(lambda source, _: two_wiki(Path(source)), ("aliases",), by_title=True),
     "musique": Format(lambda source, _: musique(Path(source)), by_title=True),
     "bamboogle": Format(lambda source, _: bamboogle(Path(source))),
     "search_r1": Format(lambda source, _: search_r1(Path(source)), names_splits=True),

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice, zip_longest
 
 from agentenv.tasks.search.base import Question
 from agentenv.tasks.search.chains import Bridge, Unanswerable
+from agentenv.tasks.search.checks import saw
 from agentenv.tasks.search.compared import Earlier, FirstWork, Head, Same, Span
 from agentenv.tasks.search.drafts import Candidate, Pattern
 from agentenv.tasks.search.gathered import Count, Intersection
@@ -84,7 +86,7 @@ def make(block: Block, candidate: Candidate, question_id: str, kind: str, diffic
     """The question of a candidate. Its wording depends on the id; `extra` holds what graders and oracles need besides.
 
     `extra` keys: "bridge_names" (every name of each bridge), "wrong" (plausible wrong answers), "relations", "queries"
-    (for each evidence document one that finds it).
+    (for each evidence document one that finds it), "said" (the answer as the last of them has it).
     """
     rng = random.Random(int.from_bytes(hashlib.sha256(f"wording {question_id}".encode()).digest(), "big"))
     draft = candidate.pattern.draft(block, candidate.values, rng)
@@ -104,12 +106,32 @@ def make(block: Block, candidate: Candidate, question_id: str, kind: str, diffic
             "bridge_names": tuple((bridge.name, *bridge.aliases) for bridge in bridges),
             "wrong": draft.wrong,
             "relations": draft.relations,
-            "queries": tuple(_query(block.entities[entity]) for entity in evidence),
+            "queries": tuple(_queries(block, evidence, draft.text)),
+            "said": _said(draft.answers, block.page(evidence[-1]).text),
         },
     )
 
 
-def _query(entity: Entity) -> str:
-    """The entity's name, and its kind where pages of that kind say it."""
-    kind = {"person": entity.role, "film": "film", "novel": "novel", "town": "town"}.get(entity.kind, "")
-    return entity.name if kind in entity.name else f"{entity.name} {kind}"
+def _queries(block: Block, evidence: Sequence[int], question: str) -> Iterator[str]:
+    """For each page of the evidence a query that finds it: what the question, or a page before it, calls the entity."""
+    read = [question]
+    for index in evidence:
+        entity = block.entities[index]
+        kind = _kind_of(entity)
+        names = sorted((f"{kind} {entity.bare}", entity.name, *entity.aliases), key=len, reverse=True)
+        # A company's short name is also a word of its products, people and rivals: only its full name finds its page.
+        known = [name for name in names if entity.kind != "company" or name not in entity.aliases]
+        said = next((name for text in read for name in known if saw(text, name)), entity.name)
+        yield f"{said} town" if entity.kind == "town" else said
+        read.append(block.page(index).text)
+
+
+def _said(answers: Sequence[str], text: str) -> str:
+    """The accepted answer that a text names, the canonical one if it can be, or an abstention."""
+    named = (answer for answer in answers if saw(text, answer))
+    return next(named, answers[0] if answers else "unanswerable")
+
+
+def _kind_of(entity: Entity) -> str:
+    """The word by which a question tells an entity from its namesakes."""
+    return entity.role if entity.kind == "person" else entity.kind

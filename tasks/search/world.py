@@ -113,6 +113,10 @@ class Block:
         """The entities of a kind; for finished blocks."""
         return self._by_kind[kind]
 
+    def page(self, entity: int) -> Document:
+        """The page of an entity; for finished blocks."""
+        return self._by_id[self.pages[entity]]
+
     def follow(self, subject: int, relations: Sequence[str]) -> Any:
         """What relations lead to from a subject, one after the other; None where one is not known."""
         value: Any = subject
@@ -133,6 +137,10 @@ class Block:
     @cached_property
     def _inverse(self) -> dict[str, dict[Any, list[int]]]:
         return {}
+
+    @cached_property
+    def _by_id(self) -> dict[str, Document]:
+        return {document.id: document for document in self.documents}
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Entity]]:

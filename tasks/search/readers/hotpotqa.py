@@ -7,6 +7,7 @@ A record: `_id` (or `id`), `question`, `answer`, `type`, `level`, `context` [[ti
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from agentenv.tasks.search.readers.paragraphs import as_documents
 from agentenv.tasks.search.readers.records import Record, read_records
 
 __all__ = ["hotpotqa", "two_wiki"]
+
+_JOINT = " "
 
 
 def hotpotqa(path: Path) -> Iterator[Question]:
@@ -34,7 +37,7 @@ def two_wiki(path: Path) -> Iterator[Question]:
 
 def _question(record: Record, bridges: Iterable[str] = (), more: dict[str, Any] | None = None) -> Question:
     paragraphs = list(_paragraphs(record))
-    documents = as_documents((title, " ".join(map(str.strip, sentences))) for title, sentences in paragraphs)
+    documents = as_documents((title, _JOINT.join(map(str.strip, sentences))) for title, sentences in paragraphs)
     by_title: dict[str, tuple[str, Sequence[str]]] = {}
     for document, (title, sentences) in zip(documents, paragraphs, strict=True):
         by_title.setdefault(title, (document.id, sentences))
@@ -43,8 +46,9 @@ def _question(record: Record, bridges: Iterable[str] = (), more: dict[str, Any] 
     if absent:
         raise record.fault("supporting_facts", f"names {absent[0]!r}, which is no title in 'context'")
     # A few facts of the published files count past the paragraph's end; they support nothing that could be shown.
-    sentences = [by_title[title][1][index].strip() for title, index in facts if index < len(by_title[title][1])]
+    supporting = [by_title[title][1][index].strip() for title, index in facts if index < len(by_title[title][1])]
     evidence = dict.fromkeys(by_title[title][0] for title, _ in facts)
+    ends = {document.id: _ends(sentences) for document, (_, sentences) in zip(documents, paragraphs, strict=True)}
     return Question(
         id=record.text("_id" if record.has("_id") else "id"),
         text=record.text("question").strip(),
@@ -55,8 +59,14 @@ def _question(record: Record, bridges: Iterable[str] = (), more: dict[str, Any] 
         kind=record.text("type") if record.has("type") else "",
         hops=max(len(evidence), 1),
         difficulty=record.text("level") if record.has("level") else "",
-        extra={"supporting_facts": facts, "sentences": sentences, **(more or {})},
+        extra={"supporting_facts": facts, "sentences": supporting, "sentence_ends": ends, **(more or {})},
     )
+
+
+def _ends(sentences: Sequence[str]) -> tuple[int, ...]:
+    """Where each sentence ends in the document's text."""
+    lengths = (len(sentence.strip()) for sentence in sentences)
+    return tuple(end + number * len(_JOINT) for number, end in enumerate(itertools.accumulate(lengths)))
 
 
 def _paragraphs(record: Record) -> Iterator[tuple[str, list[str]]]:

@@ -7,18 +7,21 @@ Where a file does not say which split a question is in, its text decides: of ten
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 from agentenv.errors import ConfigurationError, DataFileError, did_you_mean
 from agentenv.progress import Check
-from agentenv.task import SPLITS, GraderData, Task, TaskSet
+from agentenv.task import SPLITS, GraderData, OfficialScore, Task, TaskSet
 from agentenv.tasks.search.base import Document, Question, Retriever
 from agentenv.tasks.search.checks import question_checks
 from agentenv.tasks.search.corpus import Corpus, DocumentCorpus
 from agentenv.tasks.search.index import Bm25Retriever
+from agentenv.tasks.search.official.episodes import BENCHMARKS, Benchmark, write_official
 
 __all__ = ["QuestionSet", "pooled", "split_by_text"]
 
@@ -36,6 +39,7 @@ class QuestionSet(TaskSet):
         answer_rule: How answers are scored.
         difficulty: Only questions of this difficulty; None for all.
         evidence_by_title: Evidence is known by its documents' titles, not by their ids in the corpus.
+        benchmark: The benchmark that the questions are all of, in its data file's order.
 
     Raises:
         ConfigurationError: If no question has the difficulty.
@@ -51,6 +55,7 @@ class QuestionSet(TaskSet):
         answer_rule: str = "exact",
         difficulty: str | None = None,
         evidence_by_title: bool = False,
+        benchmark: Benchmark | None = None,
     ) -> None:
         self.name = name
         self._questions: dict[str, Question] = {}
@@ -70,6 +75,7 @@ class QuestionSet(TaskSet):
         self._corpus = corpus
         self._rule = answer_rule
         self._by_title = evidence_by_title
+        self._benchmark = benchmark
         self._checks = lru_cache(maxsize=_KEPT_GRADERS)(self._make_checks)
         self._own = lru_cache(maxsize=_KEPT_INDEXES)(self._index)
 
@@ -120,6 +126,27 @@ class QuestionSet(TaskSet):
         """
         return self._shared
 
+    def sentences(self, task_id: str, document_id: str) -> list[str]:
+        """A document's sentences, as the questions' data file numbers them; none where it does not."""
+        ends = self._sentence_ends(task_id).get(document_id, ())
+        document = self.retriever_of(task_id).document(document_id) if ends else None
+        if document is None:
+            return []
+        return [document.text[start:end].strip() for start, end in itertools.pairwise((0, *ends))]
+
+    @property
+    def official_formats(self) -> Mapping[str, str]:
+        """The benchmark that the questions are of, if it has a script of its own."""
+        return {} if self._benchmark is None else {self._benchmark.name: BENCHMARKS[self._benchmark.name][1]}
+
+    def write_official(
+        self, format: str, path: Path, submissions: Mapping[str, Mapping[str, Any] | None]
+    ) -> OfficialScore:
+        """See `agentenv.tasks.search.official.episodes`."""
+        if self._benchmark is None or format != self._benchmark.name:
+            raise self.no_format(format)
+        return write_official(self._benchmark, path, list(self._questions.values()), submissions, self._title)
+
     def oracle(self, task_id: str) -> list[str]:
         """Opens each document of the evidence once, and answers."""
         question = self.question(task_id)
@@ -151,6 +178,21 @@ class QuestionSet(TaskSet):
                 f"{self.name} has no corpus: name one with '?corpus=FILE', or a server with retriever='http://...'"
             )
         return Bm25Retriever.open(self._corpus)
+
+    def _sentence_ends(self, task_id: str) -> Mapping[str, Sequence[int]]:
+        if self._benchmark is None or not self._benchmark.numbered:
+            return {}
+        question = self.question(task_id)
+        return self._all_sentence_ends if question.documents is None else question.extra.get("sentence_ends", {})
+
+    @cached_property
+    def _all_sentence_ends(self) -> dict[str, Sequence[int]]:
+        """Of a pool, in which any question's paragraphs may be shown."""
+        return {key: ends for q in self._questions.values() for key, ends in q.extra.get("sentence_ends", {}).items()}
+
+    def _title(self, task_id: str, document_id: str) -> str | None:
+        document = self.retriever_of(task_id).document(document_id)
+        return None if document is None else document.title
 
     def _index(self, task_id: str) -> Retriever:
         return Bm25Retriever.of(self.question(task_id).documents or ())
@@ -202,8 +244,9 @@ def pooled(questions: Sequence[Question]) -> tuple[list[Question], Corpus]:
             renamed[document.id] = ids[key]
         evidence = tuple(renamed.get(document_id, document_id) for document_id in question.evidence)
         extra = dict(question.extra)
-        if "paragraph_numbers" in extra:
-            extra["paragraph_numbers"] = {renamed[old]: number for old, number in extra["paragraph_numbers"].items()}
+        for name in ("paragraph_numbers", "sentence_ends"):
+            if name in extra:
+                extra[name] = {renamed[old]: value for old, value in extra[name].items()}
         shared.append(replace(question, documents=None, evidence=evidence, extra=extra))
     return shared, DocumentCorpus(corpus.values())
 
