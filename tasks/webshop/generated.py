@@ -184,7 +184,9 @@ class GeneratedGoals(GoalSet):
                 target = draws.pick([product for product in lot if product.query == group.query])
                 others = tuple(product for product in lot if product is not target)
                 goal = draw_goal(task_id, split, difficulty, group, target, others, draws)
-                if requirement_bucket(group.query, goal) in _BUCKETS[split]:
+                in_split = requirement_bucket(group.query, goal) in _BUCKETS[split]
+                # The original takes a wanted "rosewood" for a text and a chosen one for the colour rose.
+                if in_split and min(self._scores(goal, target, target, goal.options)) == 1.0:
                     return goal, target, others, group
         raise ConfigurationError(f"no goal of {task_id!r} fell into the {split} split in {_ATTEMPTS} attempts")
 

@@ -104,6 +104,14 @@ def test_the_target_meets_its_goal_at_the_price_of_the_variant(goals: GeneratedG
         assert goal.price_upper % 10 == 0
 
 
+def test_no_goal_wants_an_option_that_the_original_never_takes_for_chosen(goals: GeneratedGoals) -> None:
+    """It reads a chosen "rosewood" as the colour rose, and a wanted one, of a named option, as it stands."""
+    found = [goals.goal(task_id) for task_id in goals.ids("test")]
+    values = {value for goal in found for value in goal.options.values()}
+    assert not values & {"rosewood", "blueberry"}
+    assert "mauve" in values
+
+
 def test_instructions_tell_all_that_is_wanted_and_no_asin(goals: GeneratedGoals) -> None:
     for task_id in goals.ids("test")[:60]:
         goal, task = goals.goal(task_id), goals.task(task_id)
