@@ -28,6 +28,7 @@ from agentenv.errors import (
     UnknownTaskError,
 )
 from agentenv.progress import Check, Progress, StateView, verify_checks
+from agentenv.scripts import Scripts
 from agentenv.spaces import UnicodeText, is_encodable
 from agentenv.task import SPLITS, Task, TaskSet, stable_rng
 
@@ -123,6 +124,8 @@ class AgentEnv(gym.Env[str, str], abc.ABC):
     stop: ClassVar[tuple[str, ...]] = ()
     #: JSON schema of the action as a tool call.
     tool_schema: ClassVar[dict[str, Any]] = {}
+    #: What agents without a model do here (`agentenv eval noop`, `random`, `careless`).
+    scripts: ClassVar[Scripts] = Scripts()
     #: Whether the state at the turn limit is graded as if submitted (Terminal, Code).
     grades_unsubmitted: ClassVar[bool] = True
 

@@ -121,11 +121,16 @@ class TaskSet(abc.ABC):
     def __len__(self) -> int:
         return sum(len(self.ids(split)) for split in SPLITS)
 
+    def elsewhere(self) -> str:
+        """For errors: where there are tasks, if anywhere."""
+        splits = [split for split in SPLITS if self.ids(split)]
+        return f"; it has some in {', '.join(splits)}" if splits else ""
+
     def sample(self, rng: np.random.Generator, split: str = "train") -> str:
         """A task id of the split, drawn uniformly with the given generator."""
         ids = self.ids(split)
         if not ids:
-            raise UnknownTaskError(f"task set {self.name!r} has no task in split {split!r}")
+            raise UnknownTaskError(f"task set {self.name!r} has no task in split {split!r}{self.elsewhere()}")
         return ids[int(rng.integers(len(ids)))]
 
     def oracle(self, task_id: str) -> list[str]:

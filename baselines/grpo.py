@@ -375,7 +375,8 @@ def _saved_run(args: Args, checkpoints: Checkpoints, config: dict[str, Any]) -> 
     fixed = set(config) - set(_FREE) | ({"updates"} if args.anneal_lr else set())
     changed = sorted(name for name in fixed if config[name] != saved["config"].get(name))
     if changed:
-        raise CheckpointError(f"{args.out} holds a run with another {', '.join(changed)}: give another --out")
+        shown = ", ".join(f"{name} ({saved['config'].get(name)!r} there, {config[name]!r} now)" for name in changed)
+        raise CheckpointError(f"{args.out} holds a run with another {shown}: give another --out")
     return saved
 
 

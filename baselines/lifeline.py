@@ -45,6 +45,11 @@ def _watch(line: int, grace_s: float) -> None:
 
 
 if __name__ == "__main__":
-    hold_on()
+    if len(sys.argv) < 2:
+        sys.exit("usage: python -m agentenv.baselines.lifeline MODULE [ARGUMENTS...]")
+    try:
+        hold_on()
+    except OSError as error:
+        sys.exit(f"standard input has to be the pipe of whoever starts this: {error.strerror}")
     del sys.argv[0]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -38,13 +38,13 @@ def clean(data: bytes) -> str:
 
 def _overwrite(line: str) -> str:
     """What stays visible of a line that was redrawn (progress bars)."""
-    parts = [part for part in line.split("\r") if part]
-    if len(parts) < 2:
-        return parts[0] if parts else ""
-    shown = parts[0]
-    for part in parts[1:]:
-        shown = part + shown[len(part) :]
-    return shown
+    pieces: list[str] = []
+    length = 0
+    for part in reversed(line.split("\r")):  # each part shows what later ones do not cover
+        if len(part) > length:
+            pieces.append(part[length:])
+            length = len(part)
+    return "".join(pieces)
 
 
 def _backspace(text: str) -> str:

@@ -32,5 +32,18 @@ def main(argv: Sequence[str]) -> int:
     elif not any(counts.values()):
         output_console().print("nothing to remove")
     else:
-        output_console().print("removed " + ", ".join(f"{count} {kind}" for kind, count in counts.items() if count))
+        output_console().print("removed " + ", ".join(_counted(count, kind) for kind, count in counts.items() if count))
     return 0
+
+
+def _counted(count: int, kind: str) -> str:
+    """A number of things, whose kind is named in the plural.
+
+    >>> _counted(1, "directories"), _counted(2, "processes"), _counted(1, "processes")
+    ('1 directory', '2 processes', '1 process')
+    """
+    if count != 1:
+        return f"{count} {kind}"
+    if kind.endswith("ies"):
+        return f"1 {kind.removesuffix('ies')}y"
+    return f"1 {kind.removesuffix('es') if kind.endswith('sses') else kind.removesuffix('s')}"

@@ -26,8 +26,14 @@ def make_env(env: str | EnvSpec, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]
         made = gym.make(env, disable_env_checker=True, **kwargs)
     except gym.error.Error as error:
         raise ConfigurationError(f"environment {name!r} is not registered.{did_you_mean(name, ENV_IDS)}") from error
+    except ModuleNotFoundError as error:
+        module, colon, _ = name.rpartition(":")
+        if not colon or (error.name or module).partition(".")[0] != module.partition(".")[0]:
+            raise
+        raise ConfigurationError(f"environment {name!r}: there is no module {module!r} to import") from error
     except TypeError as error:
-        raise ConfigurationError(f"environment {name!r} does not take these arguments: {error}") from error
+        fault = str(error).partition(" was raised from the environment creator")[0]
+        raise ConfigurationError(f"environment {name!r} does not take these arguments: {fault}") from error
     if not isinstance(made.unwrapped, AgentEnv):
         made.close()
         raise ConfigurationError(f"environment {name!r} is not an AgentEnv: it verifies nothing")

@@ -75,6 +75,8 @@ def evaluate(
         ConfigurationError: On an argument that cannot be used, or an `out` of another evaluation.
         ResultsFileError: If `out` is damaged or cannot be written.
     """
+    if workers < 1:
+        raise ConfigurationError(f"workers must be at least 1, got {workers}")
     sampling = sampling or Sampling()
     prompt_limits = {
         "max_prompt_tokens": max_prompt_tokens,
@@ -162,9 +164,11 @@ def _header(
 ) -> Header:
     ids = list(base.task_set.ids(base.split))
     if not ids:
-        raise ConfigurationError(f"task set {base.task_set.name!r} has no task in split {base.split!r}")
+        raise ConfigurationError(
+            f"task set {base.task_set.name!r} has no task in split {base.split!r}{base.task_set.elsewhere()}"
+        )
     if tasks is not None and not 1 <= tasks <= len(ids):
-        raise ConfigurationError(f"tasks={tasks}: split {base.split!r} has {len(ids)} tasks")
+        raise ConfigurationError(f"tasks={tasks}: has to be from 1 to {len(ids)}, which split {base.split!r} has")
     if episodes_per_task < 1:
         raise ConfigurationError(f"episodes_per_task must be at least 1, got {episodes_per_task}")
     if len(ids[:tasks]) * episodes_per_task > MAX_EPISODES:

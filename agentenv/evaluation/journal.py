@@ -47,6 +47,10 @@ class Journal:
             ConfigurationError: If the file at `out` or its journal is of another evaluation, or is being written.
             ResultsFileError: If either is damaged, or cannot be written.
         """
+        if not out.name or out.is_dir():
+            raise ConfigurationError(
+                f"results go into a file, and {str(out)!r} is none: name one, such as results.json"
+            )
         path = partial_path(out)
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
@@ -132,12 +136,22 @@ def _append(file: TextIO, path: Path, line: str) -> None:
 def _require_same(found: Header, wanted: Header, out: Path) -> None:
     differing = [name for name in Header.__dataclass_fields__ if getattr(found, name) != getattr(wanted, name)]
     if differing:
-        shown = "; ".join(
-            f"{name}: {_short(getattr(found, name))} there, {_short(getattr(wanted, name))} now" for name in differing
-        )
+        shown = "; ".join(_difference(name, getattr(found, name), getattr(wanted, name)) for name in differing)
         raise ConfigurationError(
             f"{out} belongs to another evaluation ({shown}): name another file, or delete it (--overwrite)"
         )
+
+
+def _difference(name: str, there: object, now: object) -> str:
+    """Says how a field differs; of mappings, only the entries that do."""
+    if isinstance(there, dict) and isinstance(now, dict):
+        entries = [entry for entry in {**there, **now} if there.get(entry, ...) != now.get(entry, ...)]
+        return "; ".join(
+            f"{name}[{entry!r}]: {_short(there[entry]) if entry in there else 'nothing'} there, "
+            f"{_short(now[entry]) if entry in now else 'nothing'} now"
+            for entry in entries
+        )
+    return f"{name}: {_short(there)} there, {_short(now)} now"
 
 
 def _short(value: object) -> str:

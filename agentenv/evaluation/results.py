@@ -350,7 +350,8 @@ def _lines(entries: Iterable[Any]) -> str:
 def _read_text(path: Path) -> str:
     try:
         if not path.is_file():
-            raise ResultsFileError(f"{path}: there is no such file")
+            fault = "that is a directory" if path.is_dir() else "there is no such file"
+            raise ResultsFileError(f"{path}: {fault}")
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
             raise ResultsFileError(f"{path}: {size} bytes; a results file has at most {MAX_FILE_BYTES}")

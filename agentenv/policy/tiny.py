@@ -81,7 +81,12 @@ class TinyPolicy:
         path = directory / "tokenizer.json"
         if not path.is_file():
             raise ConfigurationError(f"{directory} holds no tiny policy: tokenizer.json is missing")
-        return cls(model, Tokenizer.from_file(str(path)), name=name, **options)
+        tokenizer = Tokenizer.from_file(str(path))
+        if tokenizer.get_vocab_size() > model.config.vocab_size:
+            raise ConfigurationError(
+                f"{directory}: the tokenizer has {tokenizer.get_vocab_size()} tokens, the model {model.config.vocab_size}"
+            )
+        return cls(model, tokenizer, name=name, **options)
 
     def save(self, directory: str | Path, *, half: bool = False) -> None:
         """Writes a directory that transformers loads too (float16 weights if `half`)."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from agentenv.errors import LimitUnenforceableError
 from agentenv.sandbox.base import Limits
+from agentenv.sandbox.registry import new_id
 
 __all__ = ["ControlGroups", "Controllers", "controllers", "enforcement", "find_controllers", "require"]
 
@@ -88,7 +89,7 @@ def _writable(mount: Path, own: str) -> Path | None:
 
 
 def _makable(parent: Path) -> bool:
-    probe = parent / f"agentenv-probe-{os.getpid()}-{time.monotonic_ns()}"
+    probe = parent / f"agentenv-{new_id('probe')}"  # a name that `gc` knows, should this process be killed here
     try:
         probe.mkdir()
         probe.rmdir()

@@ -10,6 +10,7 @@ import gymnasium as gym
 import pytest
 
 from agentenv.errors import ConfigurationError, InfrastructureError
+from agentenv.evaluation.environments import make_env
 from agentenv.evaluation.evaluate import evaluate
 from agentenv.evaluation.journal import partial_path
 from agentenv.evaluation.results import Results, read_results
@@ -194,3 +195,20 @@ def test_the_results_file_is_strict_json_with_the_spec(tmp_path: Path) -> None:
     assert spec["id"] == ENV_ID
     assert spec["kwargs"] == {"max_turns": 5, "split": "test", "tasks": "far"}
     assert gym.envs.registration.EnvSpec.from_json(document["header"]["env_spec"]).kwargs == spec["kwargs"]
+
+
+@pytest.mark.parametrize("arguments", [{"tasks": 0}, {"tasks": -3}, {"workers": 0}])
+def test_a_number_that_cannot_be_is_named(arguments: dict[str, int]) -> None:
+    with pytest.raises(ConfigurationError, match=str(next(iter(arguments.values())))):
+        evaluate(FixedPolicy(["echo"]), "agentenv/Terminal-v0", **arguments)
+
+
+@pytest.mark.parametrize("place", ["", "."])
+def test_results_go_into_a_file(place: str) -> None:
+    with pytest.raises(ConfigurationError, match="name one"):
+        evaluate(FixedPolicy(["echo"]), "agentenv/Terminal-v0", tasks=1, out=Path(place))
+
+
+def test_a_module_that_is_not_there_is_named() -> None:
+    with pytest.raises(ConfigurationError, match=r"no module 'nowhere\.at_all'"):
+        make_env("nowhere.at_all:x/Y-v0", {})
