@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentenv.errors import LimitUnenforceableError
-from agentenv.sandbox import gc
+from agentenv.sandbox import gc, registry
 from agentenv.sandbox.base import Limits
 from agentenv.sandbox.isolation import limits
 from agentenv.sandbox.isolation.limits import ControlGroups, Controllers, enforcement, find_controllers, require
@@ -259,15 +258,15 @@ def test_the_report_names_the_version_and_what_replaces_it(tmp_path: Path, monke
         require(Limits(required=("gpus",)))
 
 
-def test_a_probing_process_that_is_killed_leaves_a_group_that_gc_removes(
+def test_a_probing_process_that_is_killed_leaves_a_group_that_gc_knows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as killed:
         killed.setattr(Path, "rmdir", lambda place: None)
         killed.setattr(limits, "_cgroup_mounts", lambda file: {"memory": tmp_path})
-        killed.setattr(os, "getpid", lambda: 2**22 + 1)  # a process that is no more
         limits.find_controllers(Path("/proc/self"))
     [left] = tmp_path.iterdir()
     monkeypatch.setattr(gc, "controllers", lambda: Controllers(1, {"memory": tmp_path}))
-    assert gc.reap(tmp_path).groups == 1
-    assert not left.exists()
+    assert list(gc._dead_groups()) == []
+    monkeypatch.setattr(registry, "process_start", lambda pid: "1")  # another process has the number now
+    assert list(gc._dead_groups()) == [left]
