@@ -17,8 +17,10 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from agentenv.env import AgentEnv, Reply
+from agentenv.envs import scripts
 from agentenv.errors import ConfigurationError, ResetNeededError, SnapshotError, did_you_mean
 from agentenv.progress import Check
+from agentenv.scripts import Scripts
 from agentenv.task import Task
 from agentenv.tasks.search import pages
 from agentenv.tasks.search.base import Document, Retriever
@@ -144,6 +146,7 @@ class SearchEnv(AgentEnv, RecordConstructorArgs):
             "required": ["action"],
         },
     }
+    scripts: ClassVar[Scripts] = scripts.SEARCH
     grades_unsubmitted: ClassVar[bool] = False
 
     def __init__(

@@ -16,10 +16,12 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from agentenv.env import AgentEnv, Reply
+from agentenv.envs import scripts
 from agentenv.errors import ConfigurationError, InfrastructureError, ResetNeededError
 from agentenv.progress import Check, StateView
 from agentenv.sandbox.base import FileEntry, Limits, SandboxSnapshot, SessionReply
 from agentenv.sandbox.local import LocalSandbox
+from agentenv.scripts import Scripts
 from agentenv.task import Task
 from agentenv.tasks.terminal import load
 
@@ -86,6 +88,7 @@ class TerminalEnv(AgentEnv, RecordConstructorArgs):
             "required": ["action"],
         },
     }
+    scripts: ClassVar[Scripts] = scripts.TERMINAL
 
     def __init__(
         self,

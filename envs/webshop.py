@@ -13,8 +13,10 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from agentenv.env import AgentEnv, Reply
+from agentenv.envs import scripts
 from agentenv.errors import ConfigurationError, ResetNeededError, SnapshotError, did_you_mean
 from agentenv.progress import Check, Progress
+from agentenv.scripts import Scripts
 from agentenv.task import Task
 from agentenv.tasks.webshop import reward as rewards
 from agentenv.tasks.webshop.base import Goal, Product
@@ -88,6 +90,7 @@ class WebShopEnv(AgentEnv, RecordConstructorArgs):
             "required": ["action"],
         },
     }
+    scripts: ClassVar[Scripts] = scripts.WEBSHOP
     grades_unsubmitted: ClassVar[bool] = False
 
     def __init__(

@@ -46,7 +46,7 @@ class Options:
     """Options of `agentenv eval`."""
 
     policy: Annotated[str, tyro.conf.Positional]
-    """tiny, tiny:DIR, hf:NAME_OR_DIR, oracle, noop, random, fixed:ACTION or replay:FILE."""
+    """tiny, tiny:DIR, hf:NAME_OR_DIR, oracle, noop, random, careless, fixed:ACTION or replay:FILE."""
     env: str = "agentenv/Terminal-v0"
     """The environment."""
     split: str = "test"
@@ -96,7 +96,7 @@ def main(argv: Sequence[str]) -> int:
     base = read_results(options.compare) if options.compare is not None else None
     probe = make_env(options.env, {**kwargs, "split": options.split})
     try:
-        task_set = base_of(probe).task_set
+        task_set, scripts = base_of(probe).task_set, base_of(probe).scripts
     finally:
         probe.close()
     if options.format is not None:
@@ -104,7 +104,7 @@ def main(argv: Sequence[str]) -> int:
     available = len(task_set.ids(options.split))
     count = None if options.tasks is None or available == 0 else min(options.tasks, available)
     engine = {"device": options.device} if options.device is not None else {}
-    policy = load_policy(options.policy, task_set=task_set, **engine)
+    policy = load_policy(options.policy, task_set=task_set, scripts=scripts, **engine)
     out = options.out or Path("results") / f"{_slug(options.policy)}-{options.split}.json"
     if options.overwrite:
         for stale in (out, partial_path(out)):

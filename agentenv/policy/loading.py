@@ -7,24 +7,28 @@ from typing import Any
 
 from agentenv.errors import ConfigurationError, did_you_mean
 from agentenv.policy.base import Policy
+from agentenv.scripts import Scripts
 from agentenv.task import TaskSet
 
 __all__ = ["SHIPPED", "load_policy", "shipped_warm_start"]
 
 #: The tiny policies that come with the package, each named for its environment.
 SHIPPED = ("terminal", "search", "webshop")
-_KINDS = ("tiny", "hf", "oracle", "noop", "random", "fixed", "replay")
-_FORMS = "tiny, tiny:NAME_OR_DIR, hf:NAME_OR_DIR, oracle, noop, random, fixed:ACTION, replay:FILE"
+_KINDS = ("tiny", "hf", "oracle", "noop", "random", "careless", "fixed", "replay")
+_FORMS = "tiny, tiny:NAME_OR_DIR, hf:NAME_OR_DIR, oracle, noop, random, careless, fixed:ACTION, replay:FILE"
 
 
-def load_policy(name: str, *, task_set: TaskSet | None = None, **options: Any) -> Policy:
+def load_policy(
+    name: str, *, task_set: TaskSet | None = None, scripts: Scripts | None = None, **options: Any
+) -> Policy:
     """Loads a policy by its name.
 
     Args:
         name: `tiny` (the terminal's shipped warm start), `tiny:terminal` and so on (by name), `tiny:DIR`,
-            `hf:NAME_OR_DIR`, `oracle`, `noop`, `random`,
-            `fixed:ACTION`, `replay:FILE` (a trajectories file).
+            `hf:NAME_OR_DIR`, `oracle`, `noop`, `random`, `careless`, `fixed:ACTION`, `replay:FILE` (a trajectories
+            file).
         task_set: Where `oracle` takes its solutions from (`env.unwrapped.task_set`).
+        scripts: How `noop`, `random` and `careless` act (`env.unwrapped.scripts`).
         **options: Passed to the engine (`device`, `dtype` for `hf`; `max_batch` for either).
 
     Raises:
@@ -36,7 +40,7 @@ def load_policy(name: str, *, task_set: TaskSet | None = None, **options: Any) -
     Traceback (most recent call last):
     ...
     agentenv.errors.ConfigurationError: policy 'tinny' is not known. Did you mean 'tiny'? \
-Known: tiny, tiny:NAME_OR_DIR, hf:NAME_OR_DIR, oracle, noop, random, fixed:ACTION, replay:FILE
+Known: tiny, tiny:NAME_OR_DIR, hf:NAME_OR_DIR, oracle, noop, random, careless, fixed:ACTION, replay:FILE
     """
     kind, colon, rest = name.partition(":")
     if kind not in _KINDS:
@@ -62,9 +66,11 @@ Known: tiny, tiny:NAME_OR_DIR, hf:NAME_OR_DIR, oracle, noop, random, fixed:ACTIO
             raise ConfigurationError("the oracle policy needs a task set: load_policy('oracle', task_set=...)")
         return scripted.OraclePolicy(task_set)
     if kind == "noop":
-        return scripted.NoopPolicy()
+        return scripted.NoopPolicy((scripts or Scripts()).noop)
     if kind == "random":
-        return scripted.RandomPolicy()
+        return scripted.RandomPolicy(scripts)
+    if kind == "careless":
+        return scripted.CarelessPolicy(scripts or Scripts())
     if kind == "fixed":
         return scripted.FixedPolicy([rest], name=name)
     from agentenv.trajectory import read_trajectories

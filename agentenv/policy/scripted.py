@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from agentenv.errors import ConfigurationError, UnknownTaskError, did_you_mean
 from agentenv.policy.base import Prompt, Sample, Sampling
+from agentenv.scripts import Scripts
 from agentenv.task import TaskSet, stable_rng
 from agentenv.trajectory import Trajectory
 
-__all__ = ["FixedPolicy", "NoopPolicy", "OraclePolicy", "RandomPolicy", "ReplayPolicy"]
+__all__ = ["CarelessPolicy", "FixedPolicy", "NoopPolicy", "OraclePolicy", "RandomPolicy", "ReplayPolicy"]
 
 
 class _Scripted(abc.ABC):
@@ -56,10 +57,10 @@ class FixedPolicy(_Scripted):
 
 
 class NoopPolicy(FixedPolicy):
-    """Ends the episode at once.
+    """Ends the episode at once, or does nothing until it runs out.
 
     Args:
-        action: What ends it.
+        action: What does so in the environment (`AgentEnv.scripts`).
 
     >>> NoopPolicy().act([Prompt("e")], Sampling())
     [Sample(text='submit', ids=(), logprobs=(), stop_reason='stop')]
@@ -88,9 +89,12 @@ class OraclePolicy(_Scripted):
 
 
 class RandomPolicy(_Scripted):
-    """Shell-like text at random: commands that exist, arguments from the observation. It submits one time in eight.
+    """Plays an environment's actions at random, made of the latest observation (`AgentEnv.scripts`).
 
     The same prompt and seed give the same action in any process.
+
+    Args:
+        scripts: The environment's; by default words of the observation, and `submit` one time in eight.
 
     >>> prompt = Prompt("e", observation="make notes.txt", seed=3)
     >>> RandomPolicy().act([prompt], Sampling()) == RandomPolicy().act([prompt], Sampling())
@@ -98,29 +102,44 @@ class RandomPolicy(_Scripted):
     """
 
     name = "random"
-    _COMMANDS = (
-        "ls",
-        "cat",
-        "touch",
-        "mkdir -p",
-        "rm -rf",
-        "cp -r",
-        "mv",
-        "chmod 600",
-        "echo",
-        "sort",
-        "grep -rn",
-        "ln -s",
-    )
+
+    def __init__(self, scripts: Scripts | None = None) -> None:
+        self._random = (scripts or Scripts()).random
 
     def action(self, prompt: Prompt) -> str:
         """The action of this turn."""
         rng = stable_rng("random policy", prompt.seed, prompt.turn, prompt.task_id, prompt.observation)
-        if rng.random() < 1 / 8:
-            return "submit"
-        words = [word.strip("`'\".,:;()") for word in prompt.observation.split()] or ["."]
-        arguments = [words[int(rng.integers(len(words)))] for _ in range(int(rng.integers(1, 4)))]
-        return " ".join([self._COMMANDS[int(rng.integers(len(self._COMMANDS)))], *arguments])
+        return self._random(prompt.observation, rng)
+
+
+class CarelessPolicy(_Scripted):
+    """Does the obvious thing once and believes what comes first, as the environment has it (`AgentEnv.scripts`).
+
+    Args:
+        scripts: The environment's.
+
+    Raises:
+        ConfigurationError: If the environment has no such agent.
+    """
+
+    name = "careless"
+
+    def __init__(self, scripts: Scripts) -> None:
+        if scripts.careless is None:
+            raise ConfigurationError("this environment has no careless agent: Search and WebShop have")
+        self._careless = scripts.careless
+        self._first: dict[str, str] = {}
+
+    def action(self, prompt: Prompt) -> str:
+        """The action of this turn."""
+        if prompt.turn == 0:
+            self._first[prompt.key] = prompt.observation
+        return self._careless(self._first.get(prompt.key, ""), prompt.observation)
+
+    def release(self, keys: Sequence[str]) -> None:
+        """Forgets the first observations of episodes that ended."""
+        for key in keys:
+            self._first.pop(key, None)
 
 
 class ReplayPolicy(_Scripted):
