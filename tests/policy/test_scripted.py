@@ -8,7 +8,8 @@ import pytest
 from agentenv.errors import ConfigurationError, UnknownTaskError
 from agentenv.policy import Policy, Prompt, Sampling
 from agentenv.policy.loading import load_policy
-from agentenv.policy.scripted import OraclePolicy, RandomPolicy
+from agentenv.policy.scripted import CarelessPolicy, OraclePolicy, RandomPolicy
+from agentenv.scripts import Scripts
 from agentenv.trajectory import Trajectory, Turn, write_trajectories
 
 
@@ -28,13 +29,33 @@ def test_oracle_plays_its_tasks_solution_turn_by_turn():
     assert text(policy, task_id="b") == "submit"
 
 
-@pytest.mark.parametrize("name", ["oracle", "noop", "random", "fixed:ls"])
+SCRIPTS = Scripts("nothing", lambda seen, rng: f"{seen}?", lambda first, seen: f"{first}>{seen}")
+
+
+@pytest.mark.parametrize("name", ["oracle", "noop", "random", "careless", "fixed:ls"])
 def test_scripted_policies_are_policies_without_a_format(name):
-    policy = load_policy(name, task_set=Solutions())
+    policy = load_policy(name, task_set=Solutions(), scripts=SCRIPTS)
     assert isinstance(policy, Policy)
     assert policy.format is None
     assert policy.name == name
     policy.release(["e"])
+
+
+def test_agents_without_a_model_act_as_their_environment_has_it():
+    acted = [text(load_policy(name, scripts=SCRIPTS), observation="seen") for name in ("noop", "random", "careless")]
+    assert acted == ["nothing", "seen?", "seen>seen"]
+    assert text(load_policy("noop")) == "submit"
+
+
+def test_a_careless_agent_knows_the_first_observation_of_each_episode_until_it_ends():
+    policy = CarelessPolicy(SCRIPTS)
+
+    def act(key, observation, turn):
+        return policy.act([Prompt(key, observation=observation, turn=turn)], Sampling())[0].text
+
+    assert [act("a", "one", 0), act("b", "two", 0), act("a", "three", 1)] == ["one>one", "two>two", "one>three"]
+    policy.release(["a"])
+    assert [act("a", "four", 1), act("b", "five", 1)] == [">four", "two>five"]
 
 
 def test_random_repeats_in_another_process_and_differs_by_seed_and_turn():
@@ -74,6 +95,7 @@ def test_replay_plays_recorded_actions(tmp_path):
         ("replay:/nowhere.jsonl", "no such file"),
         ("tiny:/nowhere", "no tiny policy"),
         ("oracle", "task_set"),
+        ("careless", "no careless agent"),
     ],
 )
 def test_bad_names_are_refused_with_the_fix(name, message):
