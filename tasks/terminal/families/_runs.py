@@ -3,8 +3,9 @@
 A fork costs more than most of what runs in it. So each check books its cases once, when the scenario is made, and the
 first check that asks has all of them run; the others find the answer kept by their view.
 
-Cases run one after the other, each in a directory of its own, with its output captured. What an agent left runs with
-the rights of what judges it, so one program may change what another one finds, or write another's report. That wins
+Each case has a directory of its own, and its output is captured. Cases run one after the other, since scripts may write
+to one path in /tmp; only services run side by side, unless they want the same port. What an agent left runs with the
+rights of what judges it, so one program may change what another one finds, or write another's report. That wins
 nothing: inputs are all that could be learnt in the fork, and whoever can forge the right outcome for inputs seen there
 for the first time has solved the task. What is lost by meddling is the agent's own score.
 """
@@ -16,6 +17,7 @@ import binascii
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from agentenv.errors import NotInStateError
 from agentenv.progress import StateView
@@ -26,6 +28,7 @@ __all__ = ["Booking", "Outcome", "Runs", "Step", "laid", "unpacked"]
 CASE_SECONDS = 8
 _SPARE_SECONDS = 25.0
 _MOST_ENTRIES = 10_000
+_SERVICES_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,14 @@ class Step:
         folders: Directories to make before, in shell words; `$d` is one of this case alone.
         gone: What to remove before that.
         place: The directory below /workspace that is reported; "": `$d`.
+        port: Where it serves; 0: it is no service. A service has no place and nothing to remove or make.
     """
 
     text: str
     folders: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     place: str = ""
+    port: int = 0
 
 
 Steps = Callable[[StateView], Sequence[Step]]
@@ -152,14 +157,34 @@ def _script(steps: Mapping[str, Step]) -> str:
         if name in later:
             before = f"/bin/rm -rf {' '.join(step.gone)}\n" if step.gone else ""
             before += f"/bin/mkdir -p {' '.join(step.folders)}\n" if step.folders else ""
-        lines.append(f"(ulimit -f 64; d=$r/{name}; cd /workspace || exit 9\n{before}{step.text}\n)")
-        lines[-1] += f' < /dev/null > "$r/{name}.out" 2> /dev/null\necho $? > "$r/{name}.code"'
+        if not step.port:
+            lines.append(_case(name, f"{before}{step.text}"))
         if step.place and last[step.place] != name:
             lines.append(f'/bin/cp -a {step.place}/. "$r/{name}"/')
+    lines.append(_side_by_side({name: step for name, step in steps.items() if step.port}))
     places = " ".join(f"./{place}" for place in last)
     # Hard links come out as plain files. Nothing is cleaned up: the fork is thrown away.
     pack = f'/bin/tar --hard-dereference -cf - -C "$r" . {f"-C /workspace {places}" if places else ""}'
     return "\n".join([*lines, f"{pack} 2> /dev/null | /usr/bin/base64 -w 0"])
+
+
+def _case(name: str, text: str) -> str:
+    """Bash lines that run a case and keep its output and its exit code."""
+    return (
+        f"(ulimit -f 64; d=$r/{name}; cd /workspace || exit 9\n{text}\n)"
+        f' < /dev/null > "$r/{name}.out" 2> /dev/null\necho $? > "$r/{name}.code"'
+    )
+
+
+def _side_by_side(services: Mapping[str, Step]) -> str:
+    """Bash lines that run services at the same time, those of one port one after the other."""
+    cases: dict[int, list[str]] = {}
+    for name, step in services.items():
+        cases.setdefault(step.port, []).append(_case(name, step.text))
+    ports = list(cases.values())
+    rows = ["\n".join(chain(*ports[first::_SERVICES_AT_ONCE])) for first in range(min(_SERVICES_AT_ONCE, len(ports)))]
+    # A pipe between them, since what `&` starts ignores SIGINT; nothing goes through it.
+    return " | ".join(f"(\n{row}\n)" for row in rows) if len(rows) > 1 else "".join(rows)
 
 
 @dataclass(frozen=True)

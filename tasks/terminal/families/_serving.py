@@ -4,99 +4,148 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from agentenv.progress import StateView
 from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families._runs import Runs, Step
 
-__all__ = ["answers", "pairs"]
+__all__ = ["Answers", "pairs", "started"]
 
-# Starts a program, waits until it listens, and prints its replies as they came. It gives up early on a program that
-# fails, or that listens elsewhere; one that ends with 0 may have left a server behind. It does without the modules that
-# would take longer to load than the rest takes.
-_CLIENT = """
-import _socket, os, sys, time
-program, port, pages = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+# Starts a program, tries its port until something answers there, and prints its replies as they came. Services of other
+# cases run beside it, so what answers must be a descendant of this process; a daemon is one by PR_SET_CHILD_SUBREAPER.
+# It gives up early on a program that fails, leaves nothing running, or listens elsewhere. It loads no module, and reads
+# the kernel's tables of sockets as seldom as it can, since either takes longer than all the rest.
+_CLIENT = r"""
+my ($machine, $program, $port, @pages) = @ARGV;
+my %prctl = (x86_64 => 157, i686 => 172, aarch64 => 167, riscv64 => 167, arm => 172, s390x => 172, powerpc64le => 171);
 
-def listening():
-    found = set()
-    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
-        try:
-            rows = [line.split() for line in open(name)][1:]
-        except OSError:
-            continue
-        found |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A"}
-    return found
+sub descendants {
+    my %children;
+    opendir my $all, '/proc' or return;
+    for my $pid (grep { /^\d+$/ } readdir $all) {
+        open my $file, '<', "/proc/$pid/stat" or next;
+        my $stat = do { local $/; <$file> } // '';
+        push @{ $children{$1} }, $pid if $stat =~ /.*\) [^ZX] (\d+)/s;
+    }
+    my @found = @{ $children{$$} || [] };
+    for my $pid (@found) { push @found, @{ $children{$pid} || [] } }
+    return @found;
+}
 
-def whole(data):
-    head, end, body = data.partition(b"\\r\\n\\r\\n")
-    for line in head.lower().split(b"\\r\\n") if end else ():
-        name, _, value = line.partition(b":")
-        if name == b"content-length" and value.strip().isdigit() and len(value) < 9:
-            return len(body) >= int(value)
-    return False
+# The ports that a table of sockets has as listened on (and ours as connected to): those of descendants, and of others.
+sub ports {
+    my ($table) = @_;
+    my (%ports, %own);
+    open my $rows, '<', $table or return ([], []);
+    while (<$rows>) {
+        my (undef, $local, undef, $state, @more) = split;
+        my $local_port = hex substr $local, -4;
+        $ports{"socket:[$more[5]]"} = $local_port if $state eq '0A' || ($state eq '01' && $local_port == $port);
+    }
+    for my $pid (descendants()) {
+        opendir my $open, "/proc/$pid/fd" or next;
+        for (readdir $open) {
+            my $link = readlink "/proc/$pid/fd/$_" // next;
+            $own{$link} = delete $ports{$link} if exists $ports{$link};
+        }
+    }
+    return ([values %own], [values %ports]);
+}
 
-def ask(page):
-    link = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
-    link.settimeout(5)
-    data = b""
-    try:
-        link.connect(("127.0.0.1", port))
-        link.sendall(f"GET {page} HTTP/1.0\\r\\nHost: 127.0.0.1:{port}\\r\\n\\r\\n".encode())
-        while len(data) < 4096 and not whole(data):
-            more = link.recv(4096)
-            if not more:
-                break
-            data += more
-    except OSError:
-        pass
-    link.close()
-    return data[:4096].hex()
+sub count { my ($ports) = @_; return scalar grep { $_ == $port } @$ports }
 
-def alive():
-    try:
-        os.killpg(started, 0)
-    except OSError:
-        return False
-    return True
+# Whether descendants are the only ones who serve the port.
+sub is_own {
+    for my $table ('/proc/net/tcp', '/proc/net/tcp6') {
+        my ($own, $others) = ports($table);
+        return 0 if count($others);
+        return 1 if count($own);
+    }
+    return 0;
+}
 
-before = listening()
-quiet = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDWR, 0), (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)]
-command = ["/bin/bash", "-c", '"$0"', program]
-# Python ignores SIGPIPE and SIGXFSZ; what it starts must not.
-started = os.posix_spawn(command[0], command, os.environ, file_actions=quiet, setsid=True, setsigdef=[13, 25])
-end, ended, code = time.monotonic() + 10, False, None
-while time.monotonic() < end:
-    new = listening() - before
-    if not ended:
-        pid, status = os.waitpid(started, os.WNOHANG)
-        ended, code = pid != 0, os.waitstatus_to_exitcode(status) if pid else None
-    if code or port in new:
-        break
-    if new or (ended and not alive()):
-        end = min(end, time.monotonic() + 1)
-    time.sleep(0.004)
-if port in listening() - before:
-    for page in pages:
-        print("reply", ask(page))
-try:
-    os.killpg(started, 9)
-except OSError:
-    pass
+sub listens_elsewhere {
+    for my $table ('/proc/net/tcp', '/proc/net/tcp6') { return 1 if @{ (ports($table))[0] } }
+    return 0;
+}
+
+sub connection {
+    socket my $link, 2, 1, 0 or return;
+    connect $link, pack 'S n C4 x8', 2, $port, 127, 0, 0, 1 or return;
+    return $link;
+}
+
+sub whole {
+    my ($head, $body) = split /\r\n\r\n/, $_[0], 2;
+    return defined $body && $head =~ /^content-length:[ \t]*(\d{1,8})[ \t]*\r?$/mi && length $body >= $1;
+}
+
+sub ask {
+    my ($link, $page) = @_;
+    my $data = '';
+    $link or return $data;
+    syswrite $link, "GET $page HTTP/1.0\r\nHost: 127.0.0.1:$port\r\n\r\n";
+    while (length $data < 4096 && !whole($data)) {
+        my $ready = '';
+        vec($ready, fileno $link, 1) = 1;
+        select($ready, undef, undef, 5) > 0 && sysread $link, $data, 4096, length $data or last;
+    }
+    return substr $data, 0, 4096;
+}
+
+alarm 20;
+syscall $prctl{$machine}, 36, 1 if $prctl{$machine};
+defined(my $started = fork) or exit 1;
+if (!$started) {
+    setpgrp;
+    open STDIN, '<', '/dev/null';
+    open STDOUT, '>', '/dev/null';
+    open STDERR, '>', '/dev/null';
+    # What names no interpreter is run by bash, as bash would.
+    open my $file, '<', $program;
+    read $file, my $start, 4;
+    my @command = $start =~ /^(#!|\x7fELF)/ ? $program : ('/bin/bash', $program);
+    exec { $command[0] } @command if -x $program;
+    exit 127;
+}
+$SIG{PIPE} = 'IGNORE';
+my ($end, $tries, $ended, $failed, $link) = time + 10;
+while (time < $end) {
+    if (!$ended && waitpid($started, 1) > 0) { ($ended, $failed) = (1, $?) }
+    # The first page is asked for on this very connection: a server may end after so many.
+    $link = connection();
+    last if $link && is_own();
+    $link = undef;
+    # Looked for twice: a process may slip through one look while its parent ends.
+    last if $failed || ($ended && !descendants() && !descendants());
+    if (++$tries % 100 == 0 && $end > time + 2 && listens_elsewhere()) { $end = time + 2 }
+    select undef, undef, undef, 0.002;
+}
+if ($link) {
+    for (@pages) {
+        $link //= connection();
+        print 'reply ', unpack('H*', ask($link, $_)), "\n";
+        $link = undef;
+    }
+}
+kill 9, -$started, descendants();
 """
 
 
-def answers(
-    runs: Runs, program: str, port: int, pages: Mapping[str, str | None], before: str, ready: c.Condition
-) -> c.Condition:
-    """The program, if it is `ready`, serves the pages (None: any answer of 200).
+Answers = Callable[[Mapping[str, str | None]], c.Condition]
 
-    It is started in /workspace, after the bash lines `before`.
+
+def started(
+    runs: Runs, program: str, port: int, pages: Sequence[str], before: str, ready: c.Condition = lambda _: True
+) -> Answers:
+    """Starts a program in /workspace, once it is `ready`, after the bash lines `before`, and asks it for all the pages.
+
+    The result makes a condition of some pages and their texts (None: any answer of 200).
     """
     words = " ".join(map(shlex.quote, (f"/workspace/{program}", str(port), *pages)))
-    client = f"exec timeout -k 1 20 python3 -I -S -E - {words} << 'END OF CLIENT'{_CLIENT}END OF CLIENT"
-    step = Step(f'{before}\n: > "$d.ran"\n{client}\n')
+    client = f"exec perl - \"$HOSTTYPE\" {words} << 'END OF CLIENT'{_CLIENT}END OF CLIENT"
+    step = Step(f'{before}\n: > "$d.ran"\n{client}\n', port=port)
     settled = c.all_of(c.is_file(program), ready)
 
     def steps(view: StateView) -> list[Step]:
@@ -104,15 +153,21 @@ def answers(
 
     booking = runs.book(steps)
 
-    def holds(view: StateView) -> bool:
-        if not settled(view):
-            return False
-        [outcome] = booking.outcomes(view)
-        lines = outcome.out.decode("ascii", "replace").splitlines()
-        replies = [line.removeprefix("reply ") for line in lines if line.startswith("reply ")]
-        return len(replies) == len(pages) and all(map(_fits, replies, pages.values()))
+    def answers(texts: Mapping[str, str | None]) -> c.Condition:
+        def holds(view: StateView) -> bool:
+            if not settled(view):
+                return False
+            [outcome] = booking.outcomes(view)
+            lines = outcome.out.decode("ascii", "replace").splitlines()
+            replies = [line.removeprefix("reply ") for line in lines if line.startswith("reply ")]
+            if len(replies) != len(pages):
+                return False
+            found = dict(zip(pages, replies, strict=True))
+            return all(_fits(found[page], text) for page, text in texts.items())
 
-    return holds
+        return holds
+
+    return answers
 
 
 def _fits(reply: str, text: str | None) -> bool:
@@ -131,7 +186,6 @@ def _fits(reply: str, text: str | None) -> bool:
 
 
 def pairs(view: StateView, path: str, mark: str) -> dict[str, str]:
-    """The two sides of a mark in each line of a file that has it, read as a Python program reads text."""
-    text = c.text_of(view, path).replace("\r\n", "\n").replace("\r", "\n")
-    lines = (line.partition(mark) for line in text.splitlines())
+    """The two sides of a mark in each line of a file that has it, read as the given services do."""
+    lines = (line.removesuffix("\r").partition(mark) for line in c.text_of(view, path).split("\n"))
     return {left: right for left, found, right in lines if found}

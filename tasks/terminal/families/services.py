@@ -11,46 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 from agentenv.progress import StateView
 from agentenv.tasks.terminal.families import _checks as c
-from agentenv.tasks.terminal.families import _words
+from agentenv.tasks.terminal.families import _servers, _words
 from agentenv.tasks.terminal.families._draw import Draw, levels
 from agentenv.tasks.terminal.families._parts import Part, file, join
 from agentenv.tasks.terminal.families._runs import laid
 from agentenv.tasks.terminal.families._scripts import is_runnable
-from agentenv.tasks.terminal.families._serving import answers, pairs
+from agentenv.tasks.terminal.families._serving import pairs, started
 from agentenv.tasks.terminal.scenario import Family, Scenario, StartFile
 
 __all__ = ["FAMILY"]
 
-_SERVER = """\
-import http.server
-import pathlib
-
-here = pathlib.Path(__file__).resolve().parent
-lines = (here / "server.ini").read_text().splitlines()
-settings = dict(line.split("=", 1) for line in lines if "=" in line)
-lines = (here / "routes.txt").read_text().splitlines()
-routes = dict(line.split(" ", 1) for line in lines if " " in line)
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        text = settings["title"] if self.path == "/" else routes.get(self.path)
-        self.send_response(404 if text is None else 200)
-        self.end_headers()
-        self.wfile.write(((text or "no such page") + "\\n").encode())
-
-    def log_message(self, *args):
-        pass
-
-
-address = (settings["host"], int(settings["port"]))
-http.server.HTTPServer(address, Handler).serve_forever()
-"""
-_START = '#!/bin/sh\ncd "$(dirname "$0")"\nexec python3 {program}\n'
+_START = '#!/bin/sh\ncd "$(dirname "$0")"\nexec perl {program}\n'
 
 
 def _may_run(program: str) -> str:
-    return f"/bin/chmod u+rx /workspace/{program}"
+    return f"[ -r /workspace/{program} ] && [ -x /workspace/{program} ] || /bin/chmod u+rx /workspace/{program}"
 
 
 def _port(draw: Draw) -> int:
@@ -71,11 +46,11 @@ class _App:
         self.ini = f"{self.where}/server.ini"
         self.table = f"{self.where}/routes.txt"
 
-    def files(self, *, without: str = "", program: str = "server.py", mode: int = 0o755) -> tuple[StartFile, ...]:
+    def files(self, *, without: str = "", program: str = "server.pl", mode: int = 0o755) -> tuple[StartFile, ...]:
         """Its start files; `without` is a setting that is missing."""
         settings = {"host": "127.0.0.1", "port": str(self.port), "title": self.title}
         return (
-            file(f"{self.where}/server.py", _SERVER),
+            file(f"{self.where}/server.pl", _servers.APP),
             file(self.ini, "".join(f"{key}={value}\n" for key, value in settings.items() if key != without)),
             file(self.table, "".join(f"{path} {text}\n" for path, text in self.routes.items())),
             file(self.start, _START.format(program=program), mode),
@@ -85,9 +60,10 @@ class _App:
         """Once `ready`, on the port, it answers with these pages, its routes, and a page added just now."""
         [(path, text)] = self.hidden.items()
         added = f"echo >> {self.table}; echo '{path} {text}' >> {self.table}"
-        given = (f"{self.where}/server.py", self.ini, self.table, self.start)
+        given = (f"{self.where}/server.pl", self.ini, self.table, self.start)
         asked = {**pages, **self.routes, **self.hidden}
-        return answers(self.runs, self.start, port, asked, added, c.all_of(*map(c.is_file, given), *ready))
+        ask = started(self.runs, self.start, port, tuple(asked), added, c.all_of(*map(c.is_file, given), *ready))
+        return ask(asked)
 
     def settings(self, view: StateView) -> dict[str, str]:
         """Its settings, read as the server does."""
@@ -110,33 +86,35 @@ class _App:
 def _serve_directory(draw: Draw, *, whole: bool = True) -> Part:
     where, site, port = draw.directory(), draw.directory(), _port(draw)
     program, page, other = f"{where}/{draw.stem()}.sh", draw.file("html"), draw.file("html")
+    server = f"{where}/serve.pl"
     text, hidden = draw.body(1), draw.body(2)
     before = f"{_may_run(program)}\ncd /workspace/{site}\n{laid({other: hidden})}\ncd /workspace"
     name = program.rpartition("/")[2]
-
-    def serves(asked: Mapping[str, str | None]) -> c.Condition:
-        return answers(draw.runs, program, port, asked, before, c.is_file(program))
-
-    wrong_port = port + 1
+    serves = started(draw.runs, program, port, ("/", f"/{page}", f"/{other}"), before)
+    usage = f"perl {server} DIRECTORY PORT"
     return Part(
         ask=draw.one(
             (
                 f"write an executable script {program} that, run from here, serves the directory {site} by HTTP on "
-                f"port {port}",
+                f"port {port} ({usage} does it)",
                 f"make {program}, an executable script which starts an HTTP server for the files of {site} on port "
-                f"{port} (it is run from here)",
+                f"{port} (it is run from here), for instance by {usage}",
             )
         ),
-        files=(file(f"{site}/{page}", text), file(f"{where}/README", f"start: {name}\n")),
-        do=(f"echo 'python3 -m http.server {port} -d {site}' > {program}", f"chmod +x {program}"),
+        files=(
+            file(f"{site}/{page}", text),
+            file(server, _servers.DIRECTORY),
+            file(f"{where}/README", f"start: {name}\n"),
+        ),
+        do=(f"echo 'perl {server} {site} {port}' > {program}", f"chmod +x {program}"),
         instead=(
             f"printf '%s\\n' '#!/bin/sh' 'cd {site} && exec python3 -m http.server {port}' > {program}",
             f"chmod 755 {program}",
         ),
         wrong=(
-            (f"echo 'python3 -m http.server {port} -d {site}' > {program}",),
-            (f"echo 'python3 -m http.server {wrong_port} -d {site}' > {program}", f"chmod +x {program}"),
-            (f"echo 'python3 -m http.server {port}' > {program}", f"chmod +x {program}"),
+            (f"echo 'perl {server} {site} {port}' > {program}",),
+            (f"echo 'perl {server} {site} {port + 1}' > {program}", f"chmod +x {program}"),
+            (f"echo 'perl {server} . {port}' > {program}", f"chmod +x {program}"),
         ),
         goals=(
             *(() if whole else (c.check(f"{name} answers", serves({"/": None})),)),
@@ -146,7 +124,7 @@ def _serve_directory(draw: Draw, *, whole: bool = True) -> Part:
             ),
             c.check(f"{name} is executable", is_runnable(program)),
         ),
-        requires=("python3",),
+        requires=("perl", "python3"),
     )
 
 
@@ -175,7 +153,7 @@ def _set_port(draw: Draw) -> Part:
             ),
             c.check(f"{app.where} serves on {port}", app.serves(port, {"/": app.title}, done)),
         ),
-        requires=("python3",),
+        requires=("perl",),
     )
 
 
@@ -202,7 +180,7 @@ def _set_title(draw: Draw) -> Part:
             c.check(f"{app.where} other settings kept", done, app.says("port", str(app.port))),
             c.check(f"{app.where} shows the title", app.serves(app.port, {"/": title}, done)),
         ),
-        requires=("python3",),
+        requires=("perl",),
     )
 
 
@@ -229,7 +207,7 @@ def _add_route(draw: Draw) -> Part:
             c.check(f"{path} beside the others", app.lists(new), app.lists(app.routes)),
             c.check(f"{app.where} answers {path}", app.serves(app.port, new, app.lists(new))),
         ),
-        requires=("python3",),
+        requires=("perl",),
     )
 
 
@@ -256,7 +234,7 @@ def _missing_port(draw: Draw) -> Part:
             c.check(f"{app.where} other settings kept", done, app.says("title", app.title)),
             c.check(f"{app.where} serves on {app.port}", app.serves(app.port, {"/": app.title}, done)),
         ),
-        requires=("python3",),
+        requires=("perl",),
     )
 
 
@@ -269,24 +247,24 @@ def _wrong_program(draw: Draw) -> Part:
     return Part(
         ask=draw.one(
             (
-                f"let {app.start} start server.py: it names {missing}, which is missing",
-                f"repair {app.start}: instead of {missing}, which does not exist, it has to start server.py",
+                f"let {app.start} start server.pl: it names {missing}, which is missing",
+                f"repair {app.start}: instead of {missing}, which does not exist, it has to start server.pl",
             )
         ),
         files=app.files(program=missing),
-        do=(f"sed -i 's/{missing}/server.py/' {app.start}",),
-        instead=(f"perl -pi -e 's/\\Q{missing}/server.py/' {app.start}",),
+        do=(f"sed -i 's/{missing}/server.pl/' {app.start}",),
+        instead=(f"perl -pi -e 's/\\Q{missing}/server.pl/' {app.start}",),
         wrong=(
             (f"sed -i 's/{missing}/serve.py/' {app.start}",),
-            (f"cp {app.where}/server.py {app.where}/{missing}",),
+            (f"cp {app.where}/server.pl {app.where}/{missing}",),
             (f"sed -i '/{missing}/d' {app.start}",),
         ),
         goals=(
-            c.check(f"{app.start} names no {missing}", renamed, lambda view: "server.py" in c.text_of(view, app.start)),
+            c.check(f"{app.start} names no {missing}", renamed, lambda view: "server.pl" in c.text_of(view, app.start)),
             c.check(f"{app.start} still executable", renamed, is_runnable(app.start)),
             c.check(f"{app.where} starts", app.serves(app.port, {"/": app.title}, renamed, is_runnable(app.start))),
         ),
-        requires=("python3",),
+        requires=("perl",),
     )
 
 
@@ -303,13 +281,13 @@ def _not_executable(draw: Draw) -> Part:
         files=app.files(mode=mode),
         do=(f"chmod +x {app.start}",),
         instead=(f"install -m 755 {app.start} /tmp/start.new && mv -f /tmp/start.new {app.start}",),
-        wrong=((f"chmod +r {app.start}",), (f"chmod +x {app.where}/server.py",), (f"bash -n {app.start}",)),
+        wrong=((f"chmod +r {app.start}",), (f"chmod +x {app.where}/server.pl",), (f"bash -n {app.start}",)),
         goals=(
             c.check(f"{app.start} is executable", runnable),
-            c.check(f"{app.start} still the same", runnable, c.has_text(app.start, _START.format(program="server.py"))),
+            c.check(f"{app.start} still the same", runnable, c.has_text(app.start, _START.format(program="server.pl"))),
             c.check(f"{app.where} starts", app.serves(app.port, {"/": app.title}, runnable)),
         ),
-        requires=("python3",),
+        requires=("perl",),
     )
 
 

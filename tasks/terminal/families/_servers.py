@@ -1,0 +1,72 @@
+"""Programs of small HTTP services that tasks are given. In Perl, since it starts fast: each check starts them anew."""
+
+from __future__ import annotations
+
+__all__ = ["APP", "DIRECTORY"]
+
+_ANSWERING = r"""
+socket my $server, PF_INET, SOCK_STREAM, 0 or die "socket: $!\n";
+setsockopt $server, SOL_SOCKET, SO_REUSEADDR, 1;
+bind $server, sockaddr_in($port, inet_aton($host)) or die "port $port: $!\n";
+listen $server, 8 or die "port $port: $!\n";
+$SIG{PIPE} = 'IGNORE';
+while (accept my $client, $server) {
+    my ($path) = (<$client> // '') =~ m{^GET (/[^\s?]*)};
+    while (<$client>) { last if /^\r?$/ }
+    my $page = defined $path ? page($path) : undef;
+    my $status = defined $page ? '200 OK' : '404 Not Found';
+    $page //= "no such page\n";
+    print $client "HTTP/1.0 $status\r\nContent-Length: ", length $page, "\r\n\r\n", $page;
+}
+"""
+
+APP = (
+    r"""# Answers / with the title in server.ini, and the paths in routes.txt with their texts.
+use strict;
+use warnings;
+use Socket;
+
+(my $here = $0) =~ s{[^/]*$}{};
+
+sub pairs {
+    my ($name, $mark) = @_;
+    open my $file, '<', "$here$name" or die "$name: $!\n";
+    return map { s/\r?\n\z//; split /$mark/, $_, 2 } grep { /$mark/ } <$file>;
+}
+
+my %settings = pairs('server.ini', '=');
+my %routes = pairs('routes.txt', ' ');
+for (qw(host port title)) { die "server.ini sets no $_\n" if !defined $settings{$_} }
+my ($host, $port) = @settings{qw(host port)};
+
+sub page {
+    my ($path) = @_;
+    my $text = $path eq '/' ? $settings{title} : $routes{$path};
+    return defined $text ? "$text\n" : undef;
+}
+"""
+    + _ANSWERING
+)
+
+DIRECTORY = (
+    r"""# Serves the files of a directory: perl serve.pl DIRECTORY PORT
+use strict;
+use warnings;
+use Socket;
+
+die "usage: serve.pl DIRECTORY PORT\n" if @ARGV != 2;
+my ($top, $port) = @ARGV;
+my $host = '0.0.0.0';
+-d $top or die "no directory $top\n";
+
+sub page {
+    my ($path) = @_;
+    return undef if grep { $_ eq '..' } split m{/}, $path;
+    if (opendir my $directory, "$top$path") { return join '', map { "$_\n" } sort grep { !/^\./ } readdir $directory }
+    open my $file, '<', "$top$path" or return undef;
+    local $/;
+    return <$file>;
+}
+"""
+    + _ANSWERING
+)
