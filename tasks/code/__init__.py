@@ -1,0 +1,1 @@
+"""Programming tasks: files, public tests to run, hidden tests that decide."""
