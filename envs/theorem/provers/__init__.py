@@ -1,0 +1,1 @@
+"""The provers behind one interface, one module each."""
