@@ -17,6 +17,7 @@ import binascii
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 
 from agentenv.errors import NotInStateError
@@ -47,7 +48,8 @@ class Step:
 
     Args:
         text: Bash text. It starts in /workspace, and says `: > "$d.ran"` once nothing of its own can fail any more.
-            What it prints is reported, and the code it ends with. A file that it writes ends at 64 KiB.
+            What it prints is reported, and the code it ends with. A file that it writes ends at 64 KiB. It is killed
+            after `CASE_SECONDS`, unless it is a service, which ends by itself.
         folders: Directories to make before, in shell words; `$d` is one of this case alone.
         gone: What to remove before that.
         place: The directory below /workspace that is reported; "": `$d`.
@@ -60,6 +62,19 @@ class Step:
     place: str = ""
     port: int = 0
 
+
+# Each case is a process group of its own, and says which when it starts; one that ends too late is killed. A `timeout`
+# for each would be two more processes each time. The `exec`s keep the pipe and the output from what outlives a case.
+_WATCHED = """set -m
+exec {w}> >(
+exec > /dev/null 2>&1
+while :; do
+    if read -r -t SECONDS line; then group=$line
+    elif [ $? -le 128 ]; then exit
+    elif [ "$group" ]; then kill -9 -- "-$group" "$group"
+    fi
+done)"""
+_WATCH = "echo $BASHPID >&$w; exec {w}>&-\n"
 
 Steps = Callable[[StateView], Sequence[Step]]
 
@@ -138,6 +153,7 @@ def _script(steps: Mapping[str, Step]) -> str:
     last = _last_in_places(steps)
     first = {step.place: name for name, step in reversed(list(steps.items())) if step.place}
     later = {name for name, step in steps.items() if first.get(step.place, name) != name}
+    following = _following(steps)
     gone = [path for name, step in steps.items() if name not in later for path in step.gone]
     folders = [
         *(f'"$r"/{name}' for name in steps),
@@ -152,15 +168,18 @@ def _script(steps: Mapping[str, Step]) -> str:
     if gone:
         lines.append(f"cd /workspace; /bin/rm -rf {' '.join(dict.fromkeys(gone))}")
     lines.append(f"cd /workspace; umask 077; /bin/mkdir -p {' '.join(dict.fromkeys(folders))}; umask 022")
+    if any(not step.port for step in steps.values()):
+        lines.append(_WATCHED.replace("SECONDS", str(CASE_SECONDS)))
     for name, step in steps.items():
+        if step.port:
+            continue
         before = ""
-        if name in later:
+        if name in later and not _takes_all(step):
             before = f"/bin/rm -rf {' '.join(step.gone)}\n" if step.gone else ""
             before += f"/bin/mkdir -p {' '.join(step.folders)}\n" if step.folders else ""
-        if not step.port:
-            lines.append(_case(name, f"{before}{step.text}"))
+        lines.append(f"{_case(name, f'{_WATCH}{before}{step.text}')}\necho >&$w")
         if step.place and last[step.place] != name:
-            lines.append(f'/bin/cp -a {step.place}/. "$r/{name}"/')
+            lines.append(_kept(name, step.place, following[name]))
     lines.append(_side_by_side({name: step for name, step in steps.items() if step.port}))
     places = " ".join(f"./{place}" for place in last)
     # Hard links come out as plain files. Nothing is cleaned up: the fork is thrown away.
@@ -174,6 +193,36 @@ def _case(name: str, text: str) -> str:
         f"(ulimit -f 64; d=$r/{name}; cd /workspace || exit 9\n{text}\n)"
         f' < /dev/null > "$r/{name}.out" 2> /dev/null\necho $? > "$r/{name}.code"'
     )
+
+
+def _following(steps: Mapping[str, Step]) -> dict[str, Step]:
+    """The next case in the same place, where there is one."""
+    found: dict[str, Step] = {}
+    seen: dict[str, str] = {}
+    for name, step in steps.items():
+        if step.place in seen:
+            found[seen[step.place]] = step
+        if step.place:
+            seen[step.place] = name
+    return found
+
+
+def _takes_all(step: Step) -> bool:
+    """Whether a case wants all of its place removed, and nothing below it made."""
+    return (step.gone, step.folders) == ((step.place,), (step.place,))
+
+
+def _kept(name: str, place: str, following: Step) -> str:
+    """Bash lines that keep what a case left in its place, and empty it if the following one there wants that."""
+    copied = f'/bin/cp -a {place}/. "$r/{name}"/'
+    if not _takes_all(following):
+        return copied
+    sound = " && ".join(f"[ -{test} {place} ]" for test in "drwx")
+    return f"""shopt -s nullglob dotglob
+{sound} && [ ! -L {place} ] && /bin/mv -t "$r/{name}" -- {place}/* || {{
+{copied}; /bin/rm -rf {place}; /bin/mkdir -p {place}
+}}
+shopt -u nullglob dotglob"""
 
 
 def _side_by_side(services: Mapping[str, Step]) -> str:
@@ -193,6 +242,7 @@ class _Packed:
     directories: frozenset[str]
 
 
+@lru_cache(maxsize=2)
 def _files_in(text: str) -> _Packed:
     # What prints this has the rights of what it judges: it may be anything.
     files: dict[str, bytes] = {}

@@ -63,7 +63,7 @@ sub page {
     my ($path) = @_;
     return undef if grep { $_ eq '..' } split m{/}, $path;
     if (opendir my $directory, "$top$path") { return join '', map { "$_\n" } sort grep { !/^\./ } readdir $directory }
-    open my $file, '<', "$top$path" or return undef;
+    return undef if !-f "$top$path" || !open my $file, '<', "$top$path";
     local $/;
     return <$file>;
 }

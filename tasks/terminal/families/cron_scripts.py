@@ -217,7 +217,7 @@ def _table(draw: Draw, path: str, chore: _Chore, where: str, *, given: bool) -> 
     """A crontab file of one job; the script is given, or left to another part."""
     table = draw.file("cron")
     said, fields, same, wrong = _schedule(draw)
-    command = f"/workspace/{path} /workspace/{where}"
+    command, wanted = f"/workspace/{path} /workspace/{where}", when(fields)
 
     def one_job(view: StateView) -> bool:
         return len(jobs_of(view, table)) == 1
@@ -243,7 +243,7 @@ def _table(draw: Draw, path: str, chore: _Chore, where: str, *, given: bool) -> 
         ),
         goals=(
             c.check(f"{table} has one job", one_job),
-            c.check(f"{table} schedule", one_job, lambda view: jobs_of(view, table)[0].when == when(fields)),
+            c.check(f"{table} schedule", one_job, lambda view: jobs_of(view, table)[0].when == wanted),
             c.check(f"{table} command works", _works(draw.runs, table, where, chore)),
         ),
     )
@@ -272,7 +272,7 @@ def _reschedule(draw: Draw) -> Part:
     place = draw.number(0, 2)
     old, script = jobs[place]
     said, fields, same, wrong = draw.until(lambda: _schedule(draw), lambda made: when(made[1]) != when(old))
-    result = [(fields if name == script else kept, name) for kept, name in jobs]
+    result, wanted = [(fields if name == script else kept, name) for kept, name in jobs], when(fields)
     return Part(
         ask=draw.one(
             (
@@ -295,7 +295,7 @@ def _reschedule(draw: Draw) -> Part:
         goals=(
             c.check(
                 f"{script} runs at the new time",
-                lambda view: any(job.when == when(fields) and script in job.command for job in jobs_of(view, table)),
+                lambda view: any(job.when == wanted and script in job.command for job in jobs_of(view, table)),
             ),
             c.check(f"{table} otherwise the same", _holds_jobs(table, result)),
         ),

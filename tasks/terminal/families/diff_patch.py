@@ -77,8 +77,7 @@ def _undo(draw: Draw) -> Part:
 def _makes(runs: Runs, patch: str, old: str, new: str) -> c.Condition:
     """The patch turns the old text into the new one, applied with `patch` to a copy of no particular name."""
     text = (
-        f'printf %s {shlex.quote(old)} > "$d/old"; : > "$d.ran"\n'
-        f'exec /usr/bin/timeout -k 1 8 /usr/bin/patch -s -f -o "$d/new" "$d/old" {patch}'
+        f'printf %s {shlex.quote(old)} > "$d/old"; : > "$d.ran"\nexec /usr/bin/patch -s -f -o "$d/new" "$d/old" {patch}'
     )
 
     def steps(view: StateView) -> list[Step]:

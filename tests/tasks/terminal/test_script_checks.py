@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from agentenv.progress import RunResult
 from agentenv.tasks.terminal.families import _checks as c
 from agentenv.tasks.terminal.families import _cron, _runs
 from agentenv.tasks.terminal.families._runs import Outcome, Runs
-from agentenv.tasks.terminal.families._scripts import Case, case_step, fits, work
+from agentenv.tasks.terminal.families._scripts import Case, case_in_place, case_step, fits, work
 from agentenv.tasks.terminal.scenario import StartFile
 from tests.tasks.terminal.fake_view import FakeBox
 
@@ -104,7 +106,17 @@ def test_cases_run_apart_from_each_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["sleep 60\n", "while :; do :; done\n", "yes\n", "kill -9 $$\n", "printf '\\0\\377#case\\nexit 0\\n'; exit 1\n"],
+    [
+        "sleep 60\n",
+        "while :; do :; done\n",
+        "exec setsid --fork --wait sleep 60\n",
+        "trap '' INT TERM HUP; sleep 60 & wait\n",
+        "kill -STOP $$\n",
+        "kill -9 0\n",
+        "yes\n",
+        "kill -9 $$\n",
+        "printf '\\0\\377#case\\nexit 0\\n'; exit 1\n",
+    ],
 )
 def test_hostile_script_is_wrong_and_crashes_nothing(
     body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -169,3 +181,31 @@ def test_expected_values_never_enter_the_fork(tmp_path: Path) -> None:
     [script] = view.kept
     assert "given" in script
     assert "secret" not in script
+
+
+def test_cases_leave_signals_as_they_were(tmp_path: Path) -> None:
+    box = _box(tmp_path, "trap 'echo caught; exit 3' INT\nkill -INT $$\n")
+    assert _does(Case(out="caught", code=3))(box)
+
+
+def test_directory_that_a_case_spoils_is_whole_for_the_next(tmp_path: Path) -> None:
+    box = _box(tmp_path, "cat in; ls -A; rm -rf ../data; echo x > ../data\n")
+    words = ("one", "two", "three")
+    cases = [Case(files={"in": word, ".hidden": word}) for word in words]
+    steps = [case_in_place("../bin/x.sh", case, "data", ["data"]) for case in cases]
+    outcomes = Runs().book(lambda view: steps).outcomes(box)
+    assert [outcome.out for outcome in outcomes] == [f"{word}.hidden\nin\n".encode() for word in words]
+
+
+def test_each_case_in_a_directory_reports_what_it_left_there(tmp_path: Path) -> None:
+    box = _box(tmp_path, "mkdir d; ln -s in link; mv in d/.in; touch new\n")
+    steps = [case_in_place("../bin/x.sh", Case(files={"in": text}), "data", ["data"]) for text in ("one", "two")]
+    outcomes = Runs().book(lambda view: steps).outcomes(box)
+    assert [outcome.files for outcome in outcomes] == [{"d/.in": text, "new": b""} for text in (b"one", b"two")]
+
+
+def test_nothing_of_a_hung_case_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_runs, "CASE_SECONDS", 1)
+    seconds = 10**7 + os.getpid()
+    assert not _does(Case(out="x"))(_box(tmp_path, f"sleep {seconds} & sleep {seconds}\n"))
+    assert subprocess.run(["pgrep", "-f", f"sleep {seconds}"], check=False).returncode == 1
