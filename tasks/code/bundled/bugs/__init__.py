@@ -1,0 +1,1 @@
+"""Bugs to fix: tasks as text files, read by `agentenv.tasks.code.bundled.loading`."""

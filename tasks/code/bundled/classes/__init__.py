@@ -1,0 +1,1 @@
+"""Classes: tasks as text files, read by `agentenv.tasks.code.bundled.loading`."""

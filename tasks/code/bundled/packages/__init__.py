@@ -1,0 +1,1 @@
+"""Packages of several files: tasks as text files, read by `agentenv.tasks.code.bundled.loading`."""

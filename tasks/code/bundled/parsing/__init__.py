@@ -1,0 +1,1 @@
+"""Parsers: tasks as text files, read by `agentenv.tasks.code.bundled.loading`."""

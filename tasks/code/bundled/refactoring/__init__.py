@@ -1,0 +1,1 @@
+"""Refactoring with behaviour kept: tasks as text files, read by `agentenv.tasks.code.bundled.loading`."""

@@ -1,0 +1,1 @@
+"""Text: tasks as text files, read by `agentenv.tasks.code.bundled.loading`."""

@@ -1,0 +1,1 @@
+"""Data structures: tasks as text files, read by `agentenv.tasks.code.bundled.loading`."""
