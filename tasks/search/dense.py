@@ -161,7 +161,7 @@ def _needed(module: str, package: str, purpose: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ConfigurationError(f"{purpose} needs {package}: pip install {package}") from error
+        raise ConfigurationError(f"{purpose} needs {package}: pip install 'agentenv-gym[dense]'") from error
 
 
 def _faiss_index(factory: str, vectors: np.ndarray) -> Any:

@@ -38,6 +38,8 @@ _IN_VIEW = 5
 _MOST_ALTERNATIVES = 3
 _MOST_SHOWN = 100
 _NEXT_PAGE = "click[next >]"
+# The original's type needs one noun in common: of three words every tagger finds one.
+_SHARED_TITLE_WORDS = 3
 
 
 class GeneratedGoals(GoalSet):
@@ -222,6 +224,7 @@ class GeneratedGoals(GoalSet):
             offered
             and has_all
             and product.query == group.query
+            and len(_title_words(product) & _title_words(target)) >= _SHARED_TITLE_WORDS
             and min(self._scores(goal, target, product, goal.options)) == 1.0
         )
 
@@ -246,6 +249,10 @@ class GeneratedGoals(GoalSet):
             *(f"click[{value}]" for value in options.values()),
             "click[buy now]",
         ]
+
+
+def _title_words(product: Product) -> set[str]:
+    return set(WordTagger().nouns(product.title))
 
 
 def _in_split(number: str, split: str) -> bool:

@@ -125,5 +125,5 @@ def _load_model(model: str) -> Any:
             if _is_installed(module):
                 return importlib.import_module(module).load()
     raise ConfigurationError(
-        f"spaCy with the model {model!r} is not installed: install spacy and en-core-web-sm, or take tagger='words'"
+        f"spaCy with the model {model!r} is not installed: pip install 'agentenv-gym[webshop]', or take tagger='words'"
     )

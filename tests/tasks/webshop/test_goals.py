@@ -16,7 +16,7 @@ from agentenv.tasks.webshop.base import Goal
 from agentenv.tasks.webshop.generated import GeneratedGoals
 from agentenv.tasks.webshop.goals import drawn_limit, keywords_of
 from agentenv.tasks.webshop.loading import load
-from agentenv.tasks.webshop.reward import RULES, WordTagger, price_of, score
+from agentenv.tasks.webshop.reward import RULES, Tagger, WordTagger, load_tagger, price_of, score
 from agentenv.tasks.webshop.shop import Shop, State
 from agentenv.tasks.webshop.vocabulary import GROUPS
 
@@ -27,7 +27,7 @@ def some(goals: GeneratedGoals, split: str) -> list[str]:
     return list(goals.ids(split)[:12])
 
 
-def buy(goals: GeneratedGoals, task_id: str, actions: list[str], rule: str) -> float:
+def buy(goals: GeneratedGoals, task_id: str, actions: list[str], rule: str, tagger: Tagger | None = None) -> float:
     """The score of a purchase that is made in the shop itself."""
     goal = goals.goal(task_id)
     target = goals.catalogue.product(goal.asin)
@@ -39,7 +39,7 @@ def buy(goals: GeneratedGoals, task_id: str, actions: list[str], rule: str) -> f
     purchase = shop.view(state).purchase
     assert target is not None
     assert purchase is not None
-    return score(rule, goal, target, purchase, WordTagger()).total
+    return score(rule, goal, target, purchase, tagger or WordTagger()).total
 
 
 def wanted(goals: GeneratedGoals, goal: Goal) -> tuple[object, ...]:
@@ -54,6 +54,14 @@ def test_the_oracle_and_its_alternatives_score_one(goals: GeneratedGoals, split:
     for task_id in some(goals, split):
         for actions in [goals.oracle(task_id), *goals.alternatives(task_id)]:
             assert buy(goals, task_id, actions, rule) == 1.0
+
+
+def test_oracles_are_right_by_the_nouns_of_spacy_too(goals: GeneratedGoals) -> None:
+    pytest.importorskip("spacy")
+    tagger = load_tagger("spacy")
+    for split in SPLITS:
+        for task_id in goals.ids(split)[:60]:
+            assert buy(goals, task_id, goals.oracle(task_id), "original", tagger) == 1.0
 
 
 @pytest.mark.parametrize("split", SPLITS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
 from dataclasses import replace
 
 import pytest
@@ -128,9 +130,14 @@ def test_unknown_rule_is_refused() -> None:
 
 def test_spacy_tagger_names_its_versions_and_finds_nouns() -> None:
     pytest.importorskip("spacy")
-    try:
-        tagger = load_tagger("spacy")
-    except ConfigurationError:
-        pytest.skip("no spaCy model")
-    assert tagger.name.startswith("spacy-")
-    assert "mug" in tagger.nouns("A red mug with two handles")
+    tagger = load_tagger("spacy")
+    assert re.fullmatch(r"spacy-3\.8\.\d+-en_core_web_sm-3\.8\.0", tagger.name)
+    assert tagger.nouns("A red mug with two handles") == ("mug", "handles")
+    assert load_tagger("auto").name == tagger.name
+
+
+def test_without_spacy_the_words_are_taken_or_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert load_tagger("auto").name == "words-1"
+    with pytest.raises(ConfigurationError, match=r"agentenv-gym\[webshop\]"):
+        load_tagger("spacy")
