@@ -17,8 +17,8 @@ import binascii
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import chain
+from weakref import WeakKeyDictionary
 
 from agentenv.errors import NotInStateError
 from agentenv.progress import StateView
@@ -100,6 +100,7 @@ class Runs:
     """The bookings of one scenario. They are complete when it is made; a state's outcomes are kept by its view."""
 
     bookings: list[Booking] = field(default_factory=list)
+    _done: WeakKeyDictionary[StateView, dict[Booking, list[_Run]]] = field(default_factory=WeakKeyDictionary)
 
     def book(self, steps: Steps) -> Booking:
         """Adds cases."""
@@ -109,23 +110,31 @@ class Runs:
 
     def outcomes(self, view: StateView, wanted: Booking) -> list[Outcome]:
         """See `Booking.outcomes`."""
-        steps: dict[str, Step] = {}
-        mine: list[str] = []
-        for number, booking in enumerate(self.bookings):
-            for place, step in enumerate(_steps(booking, view)):
-                name = f"{number}.{place}"
-                steps[name] = step
-                if booking is wanted:
-                    mine.append(name)
-        if not mine:
+        done = self._done.get(view)
+        if done is None:
+            done = self._done[view] = self._all(view)
+        if wanted not in done:
             wanted.steps(view)  # says why there is nothing, if it can
             return []
+        return [_outcome(run) for run in done[wanted]]
+
+    def _all(self, view: StateView) -> dict[Booking, list[_Run]]:
+        named: dict[Booking, dict[str, Step]] = {}
+        for number, booking in enumerate(self.bookings):
+            if cases := {f"{number}.{place}": step for place, step in enumerate(_steps(booking, view))}:
+                named[booking] = cases
+        steps = {name: step for cases in named.values() for name, step in cases.items()}
+        if not steps:
+            return {}
         done = view.run(_script(steps), _SPARE_SECONDS + CASE_SECONDS * len(steps))
-        found = _files_in(done.stdout)
+        left = _files_in(done.stdout)
         last = _last_in_places(steps)
-        return [
-            _outcome(name, steps[name].place if last.get(steps[name].place) == name else name, found) for name in mine
-        ]
+        return {
+            booking: [
+                _Run(name, step.place if last.get(step.place) == name else name, left) for name, step in cases.items()
+            ]
+            for booking, cases in named.items()
+        }
 
 
 def _steps(booking: Booking, view: StateView) -> Sequence[Step]:
@@ -242,7 +251,6 @@ class _Packed:
     directories: frozenset[str]
 
 
-@lru_cache(maxsize=2)
 def _files_in(text: str) -> _Packed:
     # What prints this has the rights of what it judges: it may be anything.
     files: dict[str, bytes] = {}
@@ -264,14 +272,24 @@ def unpacked(data: str) -> bytes:
         raise NotInStateError(f"the outcome of a run is garbled: {fault}") from fault
 
 
-def _outcome(name: str, where: str, found: _Packed) -> Outcome:
-    code = found.files.get(f"{name}.code", b"").strip()
-    if f"{name}.ran" not in found.files or not (code.isdigit() and len(code) <= 3):
+@dataclass(frozen=True)
+class _Run:
+    """A case that was run: its name, and where what it left is among what all left."""
+
+    name: str
+    where: str
+    left: _Packed
+
+
+def _outcome(run: _Run) -> Outcome:
+    found = run.left
+    code = found.files.get(f"{run.name}.code", b"").strip()
+    if f"{run.name}.ran" not in found.files or not (code.isdigit() and len(code) <= 3):
         raise NotInStateError("a run left no outcome")
-    top = f"{where}/"
+    top = f"{run.where}/"
     return Outcome(
         int(code),
-        found.files.get(f"{name}.out", b""),
+        found.files.get(f"{run.name}.out", b""),
         {path.removeprefix(top): data for path, data in found.files.items() if path.startswith(top)},
         frozenset(path.removeprefix(top) for path in found.directories if path.startswith(top)),
     )

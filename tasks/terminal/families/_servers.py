@@ -1,13 +1,19 @@
-"""Programs of small HTTP services that tasks are given. In Perl, since it starts fast: each check starts them anew."""
+"""Programs of small HTTP services that tasks are given.
+
+They are started anew at every check, so that what counts is how fast they start. Perl that loads no module takes 2 ms,
+with `Socket` (whose constants are numbers here) it takes 7, and Python with `http.server` 40.
+"""
 
 from __future__ import annotations
 
 __all__ = ["APP", "DIRECTORY"]
 
 _ANSWERING = r"""
-socket my $server, PF_INET, SOCK_STREAM, 0 or die "socket: $!\n";
-setsockopt $server, SOL_SOCKET, SO_REUSEADDR, 1;
-bind $server, sockaddr_in($port, inet_aton($host)) or die "port $port: $!\n";
+# The numbers of Linux.
+my ($AF_INET, $SOCK_STREAM, $SOL_SOCKET, $SO_REUSEADDR) = (2, 1, 1, 2);
+socket my $server, $AF_INET, $SOCK_STREAM, 0 or die "socket: $!\n";
+setsockopt $server, $SOL_SOCKET, $SO_REUSEADDR, 1;
+bind $server, pack 'S n C4 x8', $AF_INET, $port, split /[.]/, $host or die "port $port: $!\n";
 listen $server, 8 or die "port $port: $!\n";
 $SIG{PIPE} = 'IGNORE';
 while (accept my $client, $server) {
@@ -23,8 +29,6 @@ while (accept my $client, $server) {
 APP = (
     r"""# Answers / with the title in server.ini, and the paths in routes.txt with their texts.
 use strict;
-use warnings;
-use Socket;
 
 (my $here = $0) =~ s{[^/]*$}{};
 
@@ -51,8 +55,6 @@ sub page {
 DIRECTORY = (
     r"""# Serves the files of a directory: perl serve.pl DIRECTORY PORT
 use strict;
-use warnings;
-use Socket;
 
 die "usage: serve.pl DIRECTORY PORT\n" if @ARGV != 2;
 my ($top, $port) = @ARGV;

@@ -21,7 +21,7 @@ from agentenv.tasks.terminal.scenario import Family, Scenario, StartFile
 
 __all__ = ["FAMILY"]
 
-_START = '#!/bin/sh\ncd "$(dirname "$0")"\nexec perl {program}\n'
+_START = '#!/bin/sh\nexec perl "${{0%start.sh}}{program}"\n'
 
 
 def _may_run(program: str) -> str:
