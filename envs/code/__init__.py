@@ -1,0 +1,1 @@
+"""Programming tasks as an environment, and the grader that no submission can reach."""
