@@ -35,10 +35,11 @@ _IN_TITLE = 2
 _IN_BULLETS = 4
 # Their titles are short, so that searches would put nearly all of them first.
 _BOASTING_ACCESSORIES = 0.3
-_ASIN_DIGITS = string.digits + string.ascii_uppercase
-_ASIN_SPACE = 36**8
+# Syllables, so that a small policy has few tokens to copy.
+_ASIN_PARTS = tuple(consonant + vowel for consonant in "BCDFGHJKLMNPQRSTVWXZ" for vowel in "AEIOU")
+_ASIN_SPACE = len(_ASIN_PARTS) ** 4
 # Has no factor in common with the number of asins: different products get different ones.
-_ASIN_STRIDE = 1_283_918_464_549
+_ASIN_STRIDE = 61_803_399
 _REVIEWS = (
     ("Happy with it", "Arrived on time and looks like the pictures."),
     ("Okay for the price", "Does what it should, the packaging was dented."),
@@ -146,11 +147,11 @@ class GeneratedCatalogue:
 
     def _asin(self, position: int) -> str:
         value = (position * _ASIN_STRIDE + 7_919 * self.seed + 1_000_000_007) % _ASIN_SPACE
-        digits = ""
-        for _ in range(8):
-            value, digit = divmod(value, 36)
-            digits = _ASIN_DIGITS[digit] + digits
-        return f"B0{digits}"
+        parts = ""
+        for _ in range(4):
+            value, part = divmod(value, len(_ASIN_PARTS))
+            parts = _ASIN_PARTS[part] + parts
+        return f"B0{parts}"
 
 
 def group_of_lot(number: int) -> Group:

@@ -1,8 +1,8 @@
 """The mode `compact`: a page in under 300 tokens, for policies with a short context.
 
-What can be clicked stands in square brackets exactly as it is to be typed. Five products of ten are shown, all text is
+What can be clicked stands in square brackets exactly as it is to be typed. Three products of ten are shown, all text is
 in lower case, of a long title the part that holds most of the words searched for; texts and lists of options are cut,
-prices among results rounded up. A product or an option that is cut away can be clicked all the same. The instruction
+prices rounded up to dollars. A product or an option that is cut away can be clicked all the same. The instruction
 stands on the first page only.
 """
 
@@ -19,10 +19,10 @@ from agentenv.tasks.webshop.shop import Shop, State
 __all__ = ["MAX_CHARACTERS", "RESULTS", "render"]
 
 MAX_CHARACTERS = 480
-RESULTS = 5
+RESULTS = 3
 """How many products of a page of results are shown."""
 
-_TITLE = 48
+_TITLE = 40
 _NAME = 28
 _BODY = 400
 _VALUES = 12
@@ -41,7 +41,8 @@ def render(pieces: Sequence[Piece], state: State, shop: Shop) -> str:
             ]
         case "item_page":
             title = _excerpt(_text_of(pieces, "title"), state.keywords)
-            lines = [title, _text_of(pieces, "price").lower(), *_options(pieces)]
+            price = _text_of(pieces, "price").removeprefix("Price: ")
+            lines = [title, f"price: {_from(price)}", *_options(pieces)]
         case "item_sub_page":
             body = " | ".join(piece.text for piece in pieces[2:] if piece.kind == "text")
             lines = [_cut(body, _BODY) or "nothing"]
@@ -65,10 +66,10 @@ def _results(pieces: Sequence[Piece], state: State) -> list[str]:
 def _excerpt(title: str, keywords: Sequence[str]) -> str:
     """The first part of a title that holds most of the words searched for, as results of a search engine have it.
 
-    >>> _excerpt("Bar Stools for Kitchens and Counters, Swivel, Stackable, by Acme", ["swivel", "stools"])
-    'bar stools for kitchens and counters, swivel,..'
+    >>> _excerpt("Bar Stools for Kitchens and Counters, Swivel, Stackable, by Acme", ["kitchens", "stools"])
+    'bar stools for kitchens and counters,..'
     >>> _excerpt("Bar Stools for Kitchens and Counters, Swivel, Stackable, by Acme", ["stackable"])
-    '..for kitchens and counters, swivel, stackable, by..'
+    '..and counters, swivel, stackable, by acme'
     """
     text = _cut(title, len(title))
     if len(text) <= _TITLE:

@@ -152,19 +152,17 @@ def test_compact_says_what_to_type() -> None:
         "page 1, 1 results\n[b0testaaaa] $10 blue mug, large\n[back to search] [next >]"
     )
     assert shown("compact", BLUE) == (
-        "blue mug, large\nprice: $9.5\ncolor: [blue]*[red]\nsize: [small][large]\n"
+        "blue mug, large\nprice: $10\ncolor: [blue]*[red]\nsize: [small][large]\n"
         "[back to search] [< prev] [description] [features] [reviews] [buy now]"
     )
     assert shown("compact", DONE) == "score 1.0"
 
 
-def test_compact_shows_five_products_and_the_part_of_a_long_title_that_was_searched_for() -> None:
+def test_compact_shows_three_products_and_the_part_of_a_long_title_that_was_searched_for() -> None:
     title = "Porcelain Collection by Acme and Sons of Sheffield, Mug with a Lid, Dishwasher Safe"
     shop = Shop(MemoryCatalogue([replace(MUG, title=title), *mugs(12)]))
-    assert shown("compact", walk("search[mug]", shop=shop), shop).count("[b0") == 5
-    assert "..by acme and sons of sheffield, mug with a lid,.." in shown(
-        "compact", walk("search[lid]", shop=shop), shop
-    )
+    assert shown("compact", walk("search[mug]", shop=shop), shop).count("[b0") == 3
+    assert "..and sons of sheffield, mug with a lid,.." in shown("compact", walk("search[lid]", shop=shop), shop)
     assert walk("search[mug]", "click[b0mug00008]", shop=shop).asin == "B0MUG00008"
 
 
