@@ -34,11 +34,11 @@ _KEPT_LOTS = 256
 _RESULTS = 50
 _PER_PAGE = 10
 # Of a page of results, those that short observations show as well.
-_IN_VIEW = 5
+_IN_VIEW = 3
 _MOST_ALTERNATIVES = 3
 _MOST_SHOWN = 100
 _NEXT_PAGE = "click[next >]"
-# The original's type needs one noun in common: of three words every tagger finds one.
+# The original's type needs a noun in common. Of two common words spaCy may take neither for one.
 _SHARED_TITLE_WORDS = 3
 
 
