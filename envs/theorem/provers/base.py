@@ -98,11 +98,23 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Piece:
-    """One tactic in an action: its text, and where it starts (line from 1, column from 0)."""
+    """One tactic in an action: its text, and where it starts (line from 1, column from 0).
+
+    `indent` columns were taken from the front of its further lines.
+    """
 
     text: str
     line: int = 1
     column: int = 0
+    indent: int = 0
+
+    def place(self, line: int, column: int) -> tuple[int, int]:
+        """A place in the tactic as a place in the action.
+
+        >>> Piece("split", line=3, column=7).place(1, 2)
+        (3, 9)
+        """
+        return self.line + line - 1, column + (self.column if line == 1 else self.indent)
 
 
 class Prover(abc.ABC):
