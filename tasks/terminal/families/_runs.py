@@ -162,7 +162,6 @@ def _script(steps: Mapping[str, Step]) -> str:
     last = _last_in_places(steps)
     first = {step.place: name for name, step in reversed(list(steps.items())) if step.place}
     later = {name for name, step in steps.items() if first.get(step.place, name) != name}
-    following = _following(steps)
     gone = [path for name, step in steps.items() if name not in later for path in step.gone]
     folders = [
         *(f'"$r"/{name}' for name in steps),
@@ -183,12 +182,12 @@ def _script(steps: Mapping[str, Step]) -> str:
         if step.port:
             continue
         before = ""
-        if name in later and not _takes_all(step):
+        if name in later:
             before = f"/bin/rm -rf {' '.join(step.gone)}\n" if step.gone else ""
             before += f"/bin/mkdir -p {' '.join(step.folders)}\n" if step.folders else ""
         lines.append(f"{_case(name, f'{_WATCH}{before}{step.text}')}\necho >&$w")
         if step.place and last[step.place] != name:
-            lines.append(_kept(name, step.place, following[name]))
+            lines.append(f'/bin/cp -a {step.place}/. "$r/{name}"/')
     lines.append(_side_by_side({name: step for name, step in steps.items() if step.port}))
     places = " ".join(f"./{place}" for place in last)
     # Hard links come out as plain files. Nothing is cleaned up: the fork is thrown away.
@@ -202,36 +201,6 @@ def _case(name: str, text: str) -> str:
         f"(ulimit -f 64; d=$r/{name}; cd /workspace || exit 9\n{text}\n)"
         f' < /dev/null > "$r/{name}.out" 2> /dev/null\necho $? > "$r/{name}.code"'
     )
-
-
-def _following(steps: Mapping[str, Step]) -> dict[str, Step]:
-    """The next case in the same place, where there is one."""
-    found: dict[str, Step] = {}
-    seen: dict[str, str] = {}
-    for name, step in steps.items():
-        if step.place in seen:
-            found[seen[step.place]] = step
-        if step.place:
-            seen[step.place] = name
-    return found
-
-
-def _takes_all(step: Step) -> bool:
-    """Whether a case wants all of its place removed, and nothing below it made."""
-    return (step.gone, step.folders) == ((step.place,), (step.place,))
-
-
-def _kept(name: str, place: str, following: Step) -> str:
-    """Bash lines that keep what a case left in its place, and empty it if the following one there wants that."""
-    copied = f'/bin/cp -a {place}/. "$r/{name}"/'
-    if not _takes_all(following):
-        return copied
-    sound = " && ".join(f"[ -{test} {place} ]" for test in "drwx")
-    return f"""shopt -s nullglob dotglob
-{sound} && [ ! -L {place} ] && /bin/mv -t "$r/{name}" -- {place}/* || {{
-{copied}; /bin/rm -rf {place}; /bin/mkdir -p {place}
-}}
-shopt -u nullglob dotglob"""
 
 
 def _side_by_side(services: Mapping[str, Step]) -> str:

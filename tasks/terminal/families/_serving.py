@@ -119,8 +119,8 @@ while (time < $end) {
     $link = undef;
     # Looked for twice: a process may slip through one look while its parent ends.
     last if $failed || ($ended && !descendants() && !descendants());
-    if (++$tries % 100 == 0 && $end > time + 2 && listens_elsewhere()) { $end = time + 2 }
-    select undef, undef, undef, 0.002;
+    if (++$tries % 400 == 0 && $end > time + 2 && listens_elsewhere()) { $end = time + 2 }
+    select undef, undef, undef, 0.0005;
 }
 if ($link) {
     for (@pages) {

@@ -368,7 +368,7 @@ def _medium(draw: Draw) -> Scenario:
 
 
 def _hard(draw: Draw) -> Scenario:
-    return _several(draw, draw.number(3, 4))
+    return _several(draw, 3)
 
 
 FAMILY = Family("broken_builds", levels(_easy, _medium, _hard), "repair Makefiles, build scripts and Python programs")

@@ -200,17 +200,18 @@ def _schedule(draw: Draw) -> tuple[str, str, str, str]:
 
 
 def _works(runs: Runs, table: str, where: str, chore: _Chore) -> c.Condition:
-    """The only job's command does the chore to /workspace/where."""
-    cases = [Case(files=before, after=after) for before, after in chore.cases]
+    """The only job's command does the chore to files in /workspace/where that the agent has never seen."""
+    before, after = chore.cases[-1]
+    case = Case(files=before, after=after)
 
     def steps(view: StateView) -> list[Step]:
         jobs = jobs_of(view, table)
         if len(jobs) != 1:
             return []
         command = f"/bin/sh -c {shlex.quote(jobs[0].command)}"
-        return [case_in_place(command, case, where, [where], "/home/agent") for case in cases]
+        return [case_in_place(command, case, where, [where], "/home/agent")]
 
-    return c.all_of(*cases_hold(runs.book(steps), cases))
+    return cases_hold(runs.book(steps), [case])[0]
 
 
 def _table(draw: Draw, path: str, chore: _Chore, where: str, *, given: bool) -> Part:
