@@ -1,4 +1,7 @@
-"""`python -m benchmarks [wrappers|terminal|tokens ...]`: prints the tables, all of them by default."""
+"""`python -m benchmarks [wrappers|terminal|tokens|resets|...]`: prints the tables, all but the long ones by default.
+
+`search_scale` and `webshop_scale` take many minutes and run only when named; as modules they take sizes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import terminal_cost, tokens, wrapper_overhead
+from benchmarks import reset_step, search_scale, terminal_cost, tokens, webshop_scale, wrapper_overhead
 from benchmarks.timing import machine
 
 TABLES = {
@@ -19,19 +22,25 @@ TABLES = {
         terminal_cost.chain_table,
     ),
     "tokens": (tokens.table,),
+    "resets": (reset_step.table,),
+}
+LONG = {
+    "search_scale": (search_scale.table,),
+    "webshop_scale": (webshop_scale.table,),
 }
 
 
 def main(names: list[str]) -> int:
     """Prints the named tables; returns the exit code."""
     console = Console()
-    unknown = sorted(set(names) - set(TABLES))
+    known = {**TABLES, **LONG}
+    unknown = sorted(set(names) - set(known))
     if unknown or "--help" in names:
-        console.print(f"usage: python -m benchmarks [{' | '.join(TABLES)}] ...; unknown: {unknown}")
+        console.print(f"usage: python -m benchmarks [{' | '.join(known)}] ...; unknown: {unknown}", markup=False)
         return 2
     console.print(machine())
     for name in names or TABLES:
-        for make in TABLES[name]:
+        for make in known[name]:
             console.print(make())
     return 0
 

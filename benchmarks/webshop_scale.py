@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -23,6 +23,8 @@ from rich.table import Table
 
 from benchmarks.timing import machine
 
+SIZES = (10_000, 100_000)
+REPEATS = 300
 TARGETS = "Targets: 10,000 products made in under 10 s; 100,000 open in under 5 s, under 600 MB, search under 10 ms."
 
 
@@ -90,7 +92,7 @@ def measured(role: str, size: int, cache: str, repeats: int) -> dict[str, float]
     return figures
 
 
-def table(sizes: list[int], repeats: int) -> Table:
+def table(sizes: Sequence[int] = SIZES, repeats: int = REPEATS) -> Table:
     names = {
         "make_s": "made, s",
         "make_cpu_s": "CPU, s",
@@ -117,8 +119,8 @@ def table(sizes: list[int], repeats: int) -> Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--repeats", type=int, default=300)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--role", choices=["make", "use"], help=argparse.SUPPRESS)
     parser.add_argument("--cache", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

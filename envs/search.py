@@ -187,6 +187,7 @@ class SearchEnv(AgentEnv, RecordConstructorArgs):
         max_bytes = max(_LEAST_BYTES, _BYTES_PER_CHAR * most_chars)
         self._tasks = load(tasks, difficulty=difficulty, answer_rule=answer_rule, foreign_corpus=retriever is not None)
         super().__init__(self._tasks, split=split, max_turns=max_turns, render_mode=render_mode, max_bytes=max_bytes)
+        self._tasks.prepare(split)
         self._remote = None if retriever is None else RemoteRetriever(retriever)
         self._retriever: Retriever | None = None
         self._checks: tuple[Check, ...] = ()

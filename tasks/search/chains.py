@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +28,7 @@ HELD_PAIRS = frozenset(
 _OF_KIND = {kind: [name for name, (subject, _) in RELATIONS.items() if subject == kind] for kind in KINDS}
 
 
+@lru_cache(maxsize=4096)
 def held(relations: tuple[str, ...]) -> bool:
     """Whether a chain is kept for the `ood` split.
 
@@ -103,16 +105,17 @@ class Unanswerable:
 
 
 def _paths(block: Block, accept: Accept, longest: int) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
-    """Every walk of at most `longest` relations from an accepted entity to other entities."""
-    ways = [((entity.index,), ()) for entity in block.entities if accept(entity)]
-    walks: list[tuple[tuple[int, ...], tuple[str, ...]]] = list(ways)
-    for _ in range(longest + 1):
-        yield from walks
+    """Every walk of at most `longest` relations from an accepted entity to other entities, none of them namesakes."""
+    kinds, names = ([getattr(entity, of) for entity in block.entities] for of in ("kind", "bare"))
+    ways = {kind: [(name, block.facts[name]) for name in _OF_KIND[kind] if name in asking.PHRASES] for kind in KINDS}
+    walks: list[tuple[tuple[int, ...], tuple[str, ...]]]
+    walks = [((entity.index,), ()) for entity in block.entities if accept(entity)]
+    yield from walks
+    for _ in range(longest):
         walks = [
             ((*path, value), (*relations, relation))
             for path, relations in walks
-            for relation in _OF_KIND[block.entities[path[-1]].kind]
-            if relation in asking.PHRASES
-            and (value := block.facts[relation].get(path[-1])) is not None
-            and apart(block, (*path, value))
+            for relation, facts in ways[kinds[path[-1]]]
+            if (value := facts.get(path[-1])) is not None and names[value] not in [names[index] for index in path]
         ]
+        yield from walks

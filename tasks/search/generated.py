@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.resources
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from agentenv.errors import ConfigurationError, UnknownTaskError, did_you_mean
 from agentenv.task import SPLITS, GraderData, Task, TaskSet
+from agentenv.tasks.search.analysis import ANALYSIS
 from agentenv.tasks.search.answers import RULES, score
 from agentenv.tasks.search.base import Question
 from agentenv.tasks.search.checks import question_checks
@@ -33,6 +35,7 @@ _KINDS = tuple(dict.fromkeys(kind for mix in (MIX, OOD_MIX) for kinds in mix.val
 _SMALLEST = 1000
 _KEPT_QUESTIONS = 4096
 _KEPT_POOLS = 256
+_PREPARED_BLOCKS = 4
 _MOST_SHOWN = 100
 _SOURCES = (
     "world building names prose asking drafts chains gathered compared questions checks answers answer_tokens generated"
@@ -91,8 +94,8 @@ class GeneratedQuestions(TaskSet):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the world's seed and size, the scoring rule, and every source file that decides questions."""
-        return _fingerprint(f"questions {self._key} {self._rule}")
+        """SHA-256 over world, scoring rule, analysis of searches, and every source file that decides questions."""
+        return _fingerprint(f"questions {self._key} {self._rule} {ANALYSIS}")
 
     @property
     def corpus(self) -> str:
@@ -152,6 +155,16 @@ class GeneratedQuestions(TaskSet):
         """The same for every task."""
         self._parse(task_id)
         return self.retriever()
+
+    def prepare(self, split: str) -> None:
+        """Makes now what the first questions of a split would wait for; in a large world they wait all the same."""
+        if self.world.blocks > _PREPARED_BLOCKS:
+            return
+        for block_number, difficulty in itertools.product(range(self.world.blocks), self._difficulties):
+            for kind in dict.fromkeys(_mix(difficulty, split)):
+                if self._kinds is None or kind in self._kinds:
+                    self._pool(block_number, kind, difficulty, split)
+        self.retriever()
 
     def sentences(self, task_id: str, document_id: str) -> list[str]:
         """None: no benchmark numbers them."""

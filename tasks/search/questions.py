@@ -19,7 +19,7 @@ from agentenv.tasks.search.drafts import Candidate, Pattern
 from agentenv.tasks.search.gathered import Count, Intersection
 from agentenv.tasks.search.world import Block, Entity
 
-__all__ = ["MIX", "OOD_MIX", "make", "pool", "share_of"]
+__all__ = ["MIX", "OOD_MIX", "make", "pool"]
 
 _BUCKETS = {"train": range(8), "val": range(8, 9), "test": range(9, 10), "ood": range(10)}
 
@@ -52,11 +52,6 @@ OOD_MIX = {"easy": ("bridge",), "medium": ("bridge", "temporal"), "hard": ("brid
 """The same for `ood`."""
 
 
-def share_of(entity: Entity) -> int:
-    """Which tenth of the entities one belongs to, by its name."""
-    return int.from_bytes(hashlib.sha256(entity.name.encode()).digest()[:8], "big") % 10
-
-
 def pool(block: Block, kind: str, difficulty: str, split: str, seed: str, most: int) -> tuple[Candidate, ...]:
     """Different things to ask, at most `most`, in random order; groups of candidates take turns.
 
@@ -71,7 +66,7 @@ def pool(block: Block, kind: str, difficulty: str, split: str, seed: str, most: 
     key = f"{seed} {block.number} {kind} {difficulty} {split}"
     rng = random.Random(int.from_bytes(hashlib.sha256(key.encode()).digest(), "big"))
     buckets = _BUCKETS[split]
-    accepted = [share_of(entity) in buckets for entity in block.entities]
+    accepted = [share in buckets for share in block.shares]
     groups: dict[str, list[Candidate]] = {}
     for pattern in (_OOD_PATTERNS if split == "ood" else _PATTERNS)[difficulty][kind]:
         for candidate in pattern.candidates(block, lambda entity: accepted[entity.index], rng):

@@ -135,6 +135,12 @@ class Block:
         return self._inverse[relation].get(value, [])
 
     @cached_property
+    def shares(self) -> list[int]:
+        """By entity, which tenth of the world's entities it belongs to, by its name; for finished blocks."""
+        digests = (hashlib.sha256(entity.name.encode()).digest() for entity in self.entities)
+        return [int.from_bytes(digest[:8], "big") % 10 for digest in digests]
+
+    @cached_property
     def _inverse(self) -> dict[str, dict[Any, list[int]]]:
         return {}
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from agentenv.errors import ConfigurationError, InfrastructureError, UnknownTaskError, did_you_mean
 from agentenv.task import GraderData, Task, stable_rng
+from agentenv.tasks.search.analysis import ANALYSIS
 from agentenv.tasks.webshop.base import Goal, Product, Purchase
 from agentenv.tasks.webshop.catalogue import LOT, Draws, GeneratedCatalogue, group_of_lot
 from agentenv.tasks.webshop.goals import DIFFICULTIES, draw_goal, keywords_of, requirement_bucket
@@ -78,8 +79,8 @@ class GeneratedGoals(GoalSet):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the catalogue and every source file that decides goals and their grading."""
-        digest = hashlib.sha256(f"goals {_VERSION} {self._recipe.fingerprint}\n".encode())
+        """SHA-256 over catalogue, analysis of searches, and every source file that decides goals and their grading."""
+        digest = hashlib.sha256(f"goals {_VERSION} {self._recipe.fingerprint} {ANALYSIS}\n".encode())
         root = importlib.resources.files("agentenv.tasks.webshop")
         sources = [root / name for name in ("generated.py", "goals.py", "colours.py", "store.py")]
         sources += sorted((root / "reward").iterdir(), key=lambda entry: entry.name)

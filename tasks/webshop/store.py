@@ -22,6 +22,7 @@ import numpy as np
 
 from agentenv.errors import ConfigurationError, InfrastructureError
 from agentenv.task import stable_rng
+from agentenv.tasks.search.analysis import ANALYSIS
 from agentenv.tasks.search.base import Document
 from agentenv.tasks.search.corpus import DocumentCorpus
 from agentenv.tasks.search.index import Bm25Retriever
@@ -146,8 +147,8 @@ class ProductStore:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over all products, in order, and goals."""
-        return self._fact("fingerprint")
+        """SHA-256 over all products, in order, goals, and the analysis of searches."""
+        return hashlib.sha256(f"{self._fact('fingerprint')} {ANALYSIS}".encode()).hexdigest()
 
     @property
     def goals(self) -> int:

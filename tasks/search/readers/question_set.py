@@ -17,6 +17,7 @@ from typing import Any
 from agentenv.errors import ConfigurationError, DataFileError, did_you_mean
 from agentenv.progress import Check
 from agentenv.task import SPLITS, GraderData, OfficialScore, Task, TaskSet
+from agentenv.tasks.search.analysis import ANALYSIS
 from agentenv.tasks.search.base import Document, Question, Retriever
 from agentenv.tasks.search.checks import question_checks
 from agentenv.tasks.search.corpus import Corpus, DocumentCorpus
@@ -81,10 +82,10 @@ class QuestionSet(TaskSet):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of every question, the answer rule and the shared corpus."""
+        """SHA-256 of every question, the answer rule, the shared corpus and the analysis of searches."""
         digest = hashlib.sha256()
         corpus = "" if self._corpus is None else self._corpus.fingerprint
-        for value in (self._rule, str(self._by_title), corpus):
+        for value in (self._rule, str(self._by_title), corpus, ANALYSIS):
             digest.update(f"{len(value)}:{value}".encode("utf-8", "surrogatepass"))
         for question in self._questions.values():
             digest.update(repr(question).encode("utf-8", "surrogatepass"))
@@ -125,6 +126,9 @@ class QuestionSet(TaskSet):
             ConfigurationError: If there is none.
         """
         return self._shared
+
+    def prepare(self, split: str) -> None:
+        """Nothing: questions are read already, and a shared corpus may take long to index."""
 
     def sentences(self, task_id: str, document_id: str) -> list[str]:
         """A document's sentences, as the questions' data file numbers them; none where it does not."""

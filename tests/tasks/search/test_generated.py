@@ -10,12 +10,14 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agentenv.errors import ConfigurationError, GraderError, UnknownTaskError
 from agentenv.progress import Progress, verify_checks
 from agentenv.task import SPLITS, Task
+from agentenv.tasks.search import generated
 from agentenv.tasks.search.base import Question
 from agentenv.tasks.search.checks import question_checks, saw
 from agentenv.tasks.search.generated import GeneratedQuestions
@@ -276,6 +278,30 @@ def test_the_fingerprint_tells_worlds_and_rules_apart() -> None:
     variants = [{}, {"seed": 1}, {"size": 2001}, {"answer_rule": "f1"}]
     assert len({GeneratedQuestions(**arguments).fingerprint for arguments in variants}) == 4  # type: ignore[arg-type]
     assert GeneratedQuestions().fingerprint == TASKS.fingerprint
+
+
+def test_the_fingerprint_covers_the_analysis_of_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generated, "ANALYSIS", "another")
+    assert GeneratedQuestions().fingerprint != TASKS.fingerprint
+
+
+@pytest.mark.parametrize("arguments", [{}, {"size": 4500, "kinds": ["bridge", "count"], "difficulty": "hard"}])
+def test_after_preparing_no_question_of_the_split_waits_for_a_pool(
+    monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any]
+) -> None:
+    tasks, plain = GeneratedQuestions(**arguments), GeneratedQuestions(**arguments)
+    tasks.prepare("val")
+    ids = tasks.ids("val")[:60]
+    expected = [plain.question(task_id) for task_id in ids]
+    monkeypatch.setattr(generated, "pool", None)
+    assert [tasks.question(task_id) for task_id in ids] == expected
+    with pytest.raises(TypeError):
+        tasks.question(tasks.ids("test")[0])
+
+
+def test_a_large_world_is_not_made_to_prepare_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generated, "pool", None)
+    GeneratedQuestions(size=20_000).prepare("train")
 
 
 def test_the_retriever_is_indexed_once_and_finds_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

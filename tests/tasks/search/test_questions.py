@@ -9,7 +9,6 @@ import pytest
 from agentenv.tasks.search.base import Question
 from agentenv.tasks.search.chains import held
 from agentenv.tasks.search.generated import GeneratedQuestions
-from agentenv.tasks.search.questions import share_of
 from agentenv.tasks.search.world import RELATIONS, Entity
 
 TASKS = GeneratedQuestions()
@@ -197,7 +196,7 @@ def test_what_a_question_is_about_belongs_to_its_split(split: str) -> None:
         about = named(question.text)
         if question.kind != "comparison":
             about = about[:1]
-        assert {share_of(BLOCK.entities[index]) for index in about} <= SHARES[split]
+        assert {BLOCK.shares[index] for index in about} <= SHARES[split]
 
 
 def test_only_ood_asks_for_held_relations_and_for_times() -> None:

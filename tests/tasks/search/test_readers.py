@@ -20,6 +20,7 @@ from agentenv.errors import ConfigurationError, DataFileError, UnknownTaskError
 from agentenv.task import SPLITS
 from agentenv.tasks.search.base import Document, Question
 from agentenv.tasks.search.loading import load
+from agentenv.tasks.search.readers import question_set
 from agentenv.tasks.search.readers.browsecomp_plus import decrypted, encrypted, qrels
 from agentenv.tasks.search.readers.records import read_records
 
@@ -337,7 +338,9 @@ def test_the_same_arguments_give_the_same_object_until_the_file_changes(write: W
     assert len(load(f"hotpotqa:{path}")) == 2
 
 
-def test_the_fingerprint_tells_what_decides_tasks_and_grading(write: Write, tmp_path: Path) -> None:
+def test_the_fingerprint_tells_what_decides_tasks_and_grading(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write("a.json", [HOTPOT])
     base = load(f"hotpotqa:{path}").fingerprint
     moved = tmp_path / "folder"
@@ -349,6 +352,9 @@ def test_the_fingerprint_tells_what_decides_tasks_and_grading(write: Write, tmp_
         load(f"hotpotqa:{write('b.json', [HOTPOT])}?corpus=pooled").fingerprint,
     ]
     assert len({base, *others}) == 4
+    monkeypatch.setattr(question_set, "ANALYSIS", "another")
+    write("c.json", [HOTPOT])
+    assert load(f"hotpotqa:{tmp_path / 'c.json'}").fingerprint != base
 
 
 def test_a_task_shows_the_question_and_nothing_of_the_answer(write: Write) -> None:

@@ -15,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentenv.errors import ConfigurationError, InfrastructureError
+from agentenv.tasks.webshop import generated
+from agentenv.tasks.webshop import store as store_module
 from agentenv.tasks.webshop.catalogue import GeneratedCatalogue
 from agentenv.tasks.webshop.generated import GeneratedGoals
 from agentenv.tasks.webshop.store import ProductStore, StoreWriter, contents
@@ -114,6 +116,15 @@ def test_fingerprints_tell_products_and_their_order(tmp_path: Path) -> None:
     prints = {ProductStore.open(str(at), adding(each), cache=tmp_path).fingerprint for at, each in enumerate(lists)}
     assert len(prints) == 4
     assert ProductStore.open("same", adding(mugs(3)), cache=tmp_path).fingerprint in prints
+
+
+def test_the_fingerprint_covers_the_analysis_of_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = ProductStore.open("same", adding(mugs(3)), cache=tmp_path)
+    before = shop.fingerprint, GeneratedGoals(400).fingerprint
+    monkeypatch.setattr(store_module, "ANALYSIS", "another")
+    monkeypatch.setattr(generated, "ANALYSIS", "another")
+    assert shop.fingerprint != before[0]
+    assert GeneratedGoals(400).fingerprint != before[1]
 
 
 def test_a_store_whose_making_failed_is_made_anew(tmp_path: Path) -> None:
