@@ -84,7 +84,8 @@ class TinyPolicy:
         tokenizer = Tokenizer.from_file(str(path))
         if tokenizer.get_vocab_size() > model.config.vocab_size:
             raise ConfigurationError(
-                f"{directory}: the tokenizer has {tokenizer.get_vocab_size()} tokens, the model {model.config.vocab_size}"
+                f"{directory}: the tokenizer has {tokenizer.get_vocab_size()} tokens, the model "
+                f"{model.config.vocab_size}"
             )
         return cls(model, tokenizer, name=name, **options)
 
