@@ -6,7 +6,7 @@ Invariant: an episode's state is one `State` of the shop; everything shown or sc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from agentenv.tasks.webshop import reward as rewards
 from agentenv.tasks.webshop.base import Goal, Product
 from agentenv.tasks.webshop.loading import GoalSet, load
 from agentenv.tasks.webshop.pages import OBSERVATIONS, Visit, render
+from agentenv.tasks.webshop.pages.history import History
 from agentenv.tasks.webshop.shop import Click, Shop, State
 
 __all__ = ["WebShopEnv"]
@@ -40,6 +41,14 @@ class _Errand:
     checks: tuple[Check, ...]
 
 
+@dataclass(frozen=True)
+class _Saved:
+    """A snapshot's payload."""
+
+    state: State
+    history: History
+
+
 class WebShopEnv(AgentEnv, RecordConstructorArgs):
     """A shop with a search, pages of results, product pages with options, and a purchase that ends the episode.
 
@@ -55,6 +64,8 @@ class WebShopEnv(AgentEnv, RecordConstructorArgs):
         observation: "text", "text_rich", "html", "url" or "react", as the original and its users have them, or
             "compact" for small policies (under 300 tokens a turn).
         max_turns: Turns after which the episode is cut.
+        num_prev_obs: How many earlier observations each one repeats, joined by " [SEP] " as the original does.
+        num_prev_actions: The same for actions.
         show_attributes: Whether product pages tell a product's attributes, which customers do not see.
         tagger: What finds the nouns of titles for reward="original": "words", the same everywhere, "spacy", or "auto"
             for spaCy where it is installed.
@@ -102,6 +113,8 @@ class WebShopEnv(AgentEnv, RecordConstructorArgs):
         reward: str = "strict",
         observation: str = "text",
         max_turns: int = 15,
+        num_prev_obs: int = 0,
+        num_prev_actions: int = 0,
         show_attributes: bool = False,
         tagger: str = "words",
         render_mode: str | None = None,
@@ -114,6 +127,8 @@ class WebShopEnv(AgentEnv, RecordConstructorArgs):
             reward=reward,
             observation=observation,
             max_turns=max_turns,
+            num_prev_obs=num_prev_obs,
+            num_prev_actions=num_prev_actions,
             show_attributes=show_attributes,
             tagger=tagger,
             render_mode=render_mode,
@@ -123,6 +138,9 @@ class WebShopEnv(AgentEnv, RecordConstructorArgs):
                 raise ConfigurationError(
                     f"{name}={value!r} is not one of {', '.join(known)}.{did_you_mean(value, known)}"
                 )
+        for name, count in (("num_prev_obs", num_prev_obs), ("num_prev_actions", num_prev_actions)):
+            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+                raise ConfigurationError(f"{name}={count!r} is not a number of turns: 0 or more")
         self.goals = self.load_goals(tasks, difficulty)
         super().__init__(self.goals, split=split, max_turns=max_turns, render_mode=render_mode, max_bytes=_MAX_BYTES)
         # The original charges, and shows, one price whatever variant is chosen.
@@ -131,6 +149,7 @@ class WebShopEnv(AgentEnv, RecordConstructorArgs):
         self.observation = observation
         self._tagger = rewards.load_tagger(tagger) if reward == "original" else None
         self._state = State()
+        self._history = self._no_history = History(num_prev_obs, num_prev_actions)
         self._live: _Errand | None = None
 
     def load_goals(self, tasks: str, difficulty: str | None) -> GoalSet:
@@ -149,10 +168,18 @@ class WebShopEnv(AgentEnv, RecordConstructorArgs):
         """The search page."""
         self._state = State()
         self.on_restore(task)
-        return self._page(None)
+        page = self._page(None)
+        self._history = self._no_history.after(page)
+        return page
 
     def act(self, action: str) -> Reply:
         """Searches, clicks, or buys."""
+        reply = self._answer(action)
+        history = self._history.acted(action)
+        self._history = history.after(reply.text)
+        return replace(reply, text=_fitting(history.before(reply.text), keep_end=True))
+
+    def _answer(self, action: str) -> Reply:
         if self.observation == "react" and action.strip().startswith("think["):
             return Reply("OK.")
         move = self.shop.move(self._state, action)
@@ -182,15 +209,15 @@ class WebShopEnv(AgentEnv, RecordConstructorArgs):
         """The score of the purchase."""
         return self.score_of(self.task.id, self._state) or 0.0
 
-    def save(self) -> State:
-        """The state, which is a value."""
-        return self._state
+    def save(self) -> _Saved:
+        """The state and what was shown, which are values."""
+        return _Saved(self._state, self._history)
 
     def load(self, saved: object) -> None:
         """Goes to a saved state."""
-        if not isinstance(saved, State):
-            raise SnapshotError(f"a shop's saved state is a State, got {type(saved).__name__}")
-        self._state = saved
+        if not isinstance(saved, _Saved):
+            raise SnapshotError(f"not what a shop saves: {type(saved).__name__}")
+        self._state, self._history = saved.state, saved.history
 
     def on_restore(self, task: Task) -> None:
         """Takes what is wanted from the goals (it is never part of a snapshot)."""
@@ -238,11 +265,14 @@ class WebShopEnv(AgentEnv, RecordConstructorArgs):
         return ", ".join(actions[:kept]) + more
 
 
-def _fitting(text: str) -> str:
-    """The text, cut where its UTF-8 would not fit an observation."""
+def _fitting(text: str, *, keep_end: bool = False) -> str:
+    """The text, cut where its UTF-8 would not fit an observation: at its end, or (`keep_end`) at its beginning."""
     if len(text) * 4 <= _MAX_BYTES:
         return text
     encoded = text.encode("utf-8")
     if len(encoded) <= _MAX_BYTES:
         return text
-    return encoded[: _MAX_BYTES - len(_CUT)].decode("utf-8", "ignore") + _CUT
+    room = _MAX_BYTES - len(_CUT)
+    if keep_end:
+        return _CUT + encoded[-room:].decode("utf-8", "ignore")
+    return encoded[:room].decode("utf-8", "ignore") + _CUT

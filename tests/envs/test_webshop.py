@@ -45,6 +45,45 @@ def test_the_right_purchase_is_a_success() -> None:
     assert all(step[1] == 0.0 for step in steps[:-1])
 
 
+def test_earlier_pages_and_actions_are_repeated_where_wanted() -> None:
+    plain, both, one = SmallShopEnv(), SmallShopEnv(num_prev_obs=2, num_prev_actions=1), SmallShopEnv(num_prev_obs=1)
+    first = plain.reset(seed=0)[0]
+    assert both.reset(seed=0)[0] == one.reset(seed=0)[0] == first
+    pages = [first, *(step[0] for step in play_out(plain, GOOD))]
+    for number, (step, short) in enumerate(zip(play_out(both, GOOD), play_out(one, GOOD), strict=True), start=1):
+        earlier = pages[max(0, number - 2) : number]
+        assert step[0] == " [SEP] ".join([*earlier, GOOD[number - 1], pages[number]])
+        assert short[0] == " [SEP] ".join([pages[number - 1], pages[number]])
+
+
+def test_what_is_repeated_is_part_of_snapshots() -> None:
+    env = SmallShopEnv(num_prev_obs=3, num_prev_actions=3)
+    env.reset(seed=0)
+    play_out(env, GOOD[:2])
+    kept = env.snapshot()
+    rest = [step[0] for step in play_out(env, GOOD[2:])]
+    env.restore(kept)
+    assert [step[0] for step in play_out(env, GOOD[2:])] == rest
+    env.reset(seed=0)
+    assert env.step("click[no]")[0].count("[SEP] click[no] [SEP] Invalid action!") == 1
+
+
+def test_of_too_much_to_repeat_the_latest_is_kept() -> None:
+    env = SmallShopEnv(num_prev_actions=9)
+    env.reset(seed=0)
+    for _ in range(3):
+        observation = env.step("click[" + 120_000 * "x" + "]")[0]
+    assert observation.startswith(" ... (cut)")
+    assert observation.endswith("Invalid action! Valid actions: search[<keywords>]")
+    assert env.observation_space.contains(observation)
+
+
+@pytest.mark.parametrize("wrong", [{"num_prev_obs": -1}, {"num_prev_actions": 1.5}, {"num_prev_obs": True}])
+def test_a_wrong_number_of_turns_to_repeat_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="is not a number of turns"):
+        SmallShopEnv(**wrong)
+
+
 def test_another_purchase_earns_its_graded_score() -> None:
     env = SmallShopEnv()
     env.reset(seed=0)
