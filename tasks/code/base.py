@@ -96,8 +96,8 @@ class Step:
         target: What: a name in the module, dotted if need be ("mean", "Stack", "Stack.of"), or what an earlier step
             kept, with a dollar sign, and what hangs on it ("$s", "$s.push", "$s.size"). Python's own operations have
             names too: "len", "str", "repr", "list", "iter", "next", "bool", "hash", "operator.eq", "operator.getitem",
-            "operator.setitem", "operator.delitem", "operator.contains", "operator.add" and so on; the module's own names
-            go before.
+            "operator.setitem", "operator.delitem", "operator.contains", "operator.add" and so on; the module's own
+            names go before.
         args: Plain values, and `Ref`s (at any depth of lists, tuples and dicts).
         kwargs: The same, by name.
         expected: A plain value, a `Raises`, `ANYTHING`, or a `Keep`, which keeps the result instead of comparing it.
