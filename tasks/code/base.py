@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from agentenv.errors import ConfigurationError
-from agentenv.task import SPLITS, TaskSet
+from agentenv.task import SPLITS, GraderData, Task, TaskSet
 
 __all__ = [
     "ANYTHING",
@@ -353,3 +353,34 @@ class CodeTasks(TaskSet):
     @abc.abstractmethod
     def code(self, task_id: str) -> CodeTask:
         """The whole task, hidden tests and reference solution included: for graders only."""
+
+    def task(self, task_id: str) -> Task:
+        """What may be shown: the statement, the start files and which of them to write. No test is in it."""
+        code = self.code(task_id)
+        data = {"files": dict(code.files), "entry": list(code.entry)}
+        return Task(code.id, code.statement, data, code.split, code.difficulty)
+
+    def grader(self, task_id: str) -> GraderData:
+        """The whole task as "code"; the environment, which has the grader, makes the checks of it."""
+        return GraderData((), {"code": self.code(task_id)})
+
+    def oracle(self, task_id: str) -> list[str]:
+        """Writes the reference solution, a file an action, and submits.
+
+        Raises:
+            ConfigurationError: If the task has none.
+        """
+        solution = self.code(task_id).solution
+        return _written(solution) if solution else super().oracle(task_id)
+
+    def alternatives(self, task_id: str) -> list[list[str]]:
+        """The other right solutions, written and submitted."""
+        return [_written(files) for files in self.code(task_id).alternatives]
+
+    def near_misses(self, task_id: str) -> list[list[str]]:
+        """The start files submitted as they are; each wrong solution."""
+        return [["<submit/>"], *(_written(files) for files in self.code(task_id).wrong)]
+
+
+def _written(files: Files) -> list[str]:
+    return [*(f'<write path="{path}">\n{text}</write>' for path, text in files.items()), "<submit/>"]
