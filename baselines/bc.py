@@ -47,7 +47,7 @@ __all__ = ["Args", "main", "run", "train"]
 
 _LOG = logging.getLogger(__name__)
 _WINDOW = 512
-_Row = tuple[np.ndarray, np.ndarray]  # ids and loss mask
+_Row = tuple[np.ndarray, np.ndarray]  # ids, and the weight of each one's loss
 
 
 @dataclass
@@ -80,6 +80,9 @@ class Args:
     """Share of a batch's tokens that are copying rows, at the first step."""
     copy_until: float = 0.4
     """Share of the steps by which copying rows have tapered off to none."""
+    observed: float = 0.0
+    """Weight of the loss on the tokens that were observed, beside 1 for the actions'. Where answers are read out of
+    pages, a model this small learns to read only if it is asked to predict the pages too."""
     vocabulary: int = 768
     """Size of the tokenizer."""
     width: int = 128
@@ -241,7 +244,7 @@ def copying_batch(rng: np.random.Generator, args: Args, chat: CompactFormat, siz
     rows: list[_Row] = []
     for tokens in shown:
         ids = np.concatenate([[chat.bos_id, chat.obs_id], tokens, [chat.act_id], tokens, [chat.stop_id]])
-        rows.append((ids, np.arange(len(ids)) > length + 2))
+        rows.append((ids, (np.arange(len(ids)) > length + 2).astype(np.float32)))
     return rows
 
 
@@ -268,7 +271,8 @@ def _demonstrated(args: Args, rng: np.random.Generator, rows: Sequence[TokenRow]
                 if group and (len(group) + 1) * len(rows[index].ids) > args.batch_tokens:
                     groups.append(group)
                     group = []
-                group.append((rows[index].ids, rows[index].loss_mask))
+                row = rows[index]
+                group.append((row.ids, np.where(row.loss_mask, 1.0, args.observed).astype(np.float32)))
             groups.append(group)
         for place in rng.permutation(len(groups)).tolist():
             yield groups[place]
@@ -277,11 +281,11 @@ def _demonstrated(args: Args, rng: np.random.Generator, rows: Sequence[TokenRow]
 def _pad(group: Sequence[_Row], pad_id: int) -> tuple[torch.Tensor, torch.Tensor]:
     length = max(len(ids) for ids, _ in group)
     ids = np.full((len(group), length), pad_id, dtype=np.int64)
-    mask = np.zeros((len(group), length), dtype=bool)
-    for row, (row_ids, row_mask) in enumerate(group):
+    weight = np.zeros((len(group), length), dtype=np.float32)
+    for row, (row_ids, row_weight) in enumerate(group):
         ids[row, : len(row_ids)] = row_ids
-        mask[row, : len(row_mask)] = row_mask
-    return torch.from_numpy(ids), torch.from_numpy(mask)
+        weight[row, : len(row_weight)] = row_weight
+    return torch.from_numpy(ids), torch.from_numpy(weight)
 
 
 # -- training ---------------------------------------------------------------------------------------------------------
@@ -322,11 +326,15 @@ def train(args: Args, demos: Sequence[Trajectory]) -> Path:
         for step in range(args.steps):
             for group in optimiser.param_groups:
                 group["lr"] = args.lr * _schedule(step / args.steps, args.warmup)
-            ids, mask = _pad(next(feed), policy.format.pad_id)
-            predicted = mask[:, 1:]
+            ids, weight = _pad(next(feed), policy.format.pad_id)
+            predicted = weight[:, 1:] > 0
+            weight = weight[:, 1:][predicted]
             logits = model.logits(model.hidden(ids[:, :-1])[predicted])
             targets = ids[:, 1:][predicted]
-            loss = F.cross_entropy(logits, targets)
+            # A mean over the actions' tokens, so that what was observed adds to it and does not dilute it.
+            acted = weight == 1.0
+            losses = F.cross_entropy(logits, targets, reduction="none")
+            loss = (weight * losses).sum() / acted.sum()
             optimiser.zero_grad()
             loss.backward()
             norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -336,8 +344,8 @@ def train(args: Args, demos: Sequence[Trajectory]) -> Path:
             if step % 20 == 0 or step + 1 == args.steps:
                 entry = {
                     "step": step,
-                    "losses/action_nll": loss.item(),
-                    "losses/token_accuracy": (logits.argmax(-1) == targets).float().mean().item(),
+                    "losses/action_nll": losses[acted].mean().item(),
+                    "losses/token_accuracy": (logits.argmax(-1) == targets)[acted].float().mean().item(),
                     "losses/grad_norm": norm.item(),
                     "charts/learning_rate": optimiser.param_groups[0]["lr"],
                     "time/tokens_per_second": tokens / (time.monotonic() - started),
