@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 from agentenv.baselines import bc, grpo
 
-__all__ = ["PRESETS", "TERMINAL", "Preset", "env_in", "parse", "preset_of"]
+__all__ = ["PRESETS", "SEARCH", "TERMINAL", "WEBSHOP", "Preset", "env_in", "parse", "preset_of"]
 
 Credit = Literal["procredit", "outcome"]
 _Args = TypeVar("_Args")
@@ -77,7 +77,56 @@ TERMINAL = Preset(
     ood_kwargs={"families": ("disk_usage", "systemd_units", "text_reports")},
 )
 
-PRESETS: Mapping[str, Preset] = {"agentenv/Terminal-v0": TERMINAL}
+#: Questions over two documents: the second search needs a name that only the first one's result holds.
+_BRIDGE = {"tasks": "generated?kinds=bridge", "observation": "compact", "max_turns": 6}
+_SEARCH_LIMITS: dict[str, Any] = {"max_prompt_tokens": 768, "max_observation_tokens": 288}
+SEARCH = Preset(
+    policy="tiny:search",
+    warm=bc.Args(
+        env="agentenv/Search-v0",
+        env_kwargs=json.dumps(_BRIDGE),
+        difficulties=("easy", "medium"),
+        demos=8000,
+        observed=0.3,
+        steps=2400,
+        batch_tokens=3072,
+        **_SEARCH_LIMITS,
+    ),
+    arms=replace(
+        TERMINAL.arms,
+        env="agentenv/Search-v0",
+        env_kwargs=json.dumps({**_BRIDGE, "difficulty": "medium"}),
+        **_SEARCH_LIMITS,
+    ),
+)
+
+_SHOP = {"tasks": "generated:3000", "observation": "compact", "max_turns": 10}
+_SHOP_LIMITS: dict[str, Any] = {"max_prompt_tokens": 768, "max_observation_tokens": 160}
+WEBSHOP = Preset(
+    policy="tiny:webshop",
+    warm=bc.Args(
+        env="agentenv/WebShop-v0",
+        env_kwargs=json.dumps(_SHOP),
+        difficulties=("easy", "medium"),
+        demos=5000,
+        observed=0.1,
+        steps=2400,
+        batch_tokens=3072,
+        **_SHOP_LIMITS,
+    ),
+    arms=replace(
+        TERMINAL.arms,
+        env="agentenv/WebShop-v0",
+        env_kwargs=json.dumps({**_SHOP, "difficulty": "medium"}),
+        **_SHOP_LIMITS,
+    ),
+)
+
+PRESETS: Mapping[str, Preset] = {
+    "agentenv/Terminal-v0": TERMINAL,
+    "agentenv/Search-v0": SEARCH,
+    "agentenv/WebShop-v0": WEBSHOP,
+}
 
 
 def preset_of(env: str) -> Preset | None:
