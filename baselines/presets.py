@@ -117,7 +117,10 @@ WEBSHOP = Preset(
     arms=replace(
         TERMINAL.arms,
         env="agentenv/WebShop-v0",
-        env_kwargs=json.dumps({**_SHOP, "difficulty": "medium"}),
+        # A purchase takes four or five actions: what comes later is lost already, and costs most of the tokens.
+        env_kwargs=json.dumps({**_SHOP, "difficulty": "medium", "max_turns": 6}),
+        updates=36,
+        lr=5e-4,
         **_SHOP_LIMITS,
     ),
 )

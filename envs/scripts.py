@@ -12,7 +12,7 @@ import numpy as np
 
 from agentenv.scripts import Scripts, some_words
 
-__all__ = ["SEARCH", "TERMINAL", "WEBSHOP"]
+__all__ = ["CODE", "SEARCH", "TERMINAL", "WEBSHOP"]
 
 _COMMANDS = (
     "ls",
@@ -92,6 +92,15 @@ def _shop_carelessly(first: str, latest: str) -> str:
     return f"search[{max(_PIECES.split(first), key=len).strip()}]"
 
 
+def _code_at_random(observation: str, rng: np.random.Generator) -> str:
+    """A command that exists with words of the observation, the public tests, or, one time in eight, the end."""
+    chance = rng.random()
+    if chance < 1 / 8:
+        return "<submit/>"
+    return "<test/>" if chance < 1 / 4 else f"<run>{_shell_at_random(observation, rng)}</run>"
+
+
+CODE = Scripts("<submit/>", _code_at_random)
 TERMINAL = Scripts("submit", _shell_at_random)
 SEARCH = Scripts("<answer></answer>", _search_at_random, _search_carelessly)
 WEBSHOP = Scripts("", _shop_at_random, _shop_carelessly)

@@ -33,7 +33,7 @@ from agentenv.tasks.code.base import (
     TestCase,
 )
 
-__all__ = ["Grader", "Limits", "Result", "Run"]
+__all__ = ["Grader", "Limits", "Result", "Run", "written"]
 
 #: Runs a shell command on a throw-away copy of the workspace (`StateView.run`).
 Run = Callable[[str, float], RunResult]
@@ -273,7 +273,7 @@ class _Suite:
         try:
             heard = self._ask(["call", module, target, args, kwargs, step.get, keep, ours], ends - time.monotonic())
         except _Failed as why:
-            raise _Failed(why.reason, f"{_written(step)}: {why.detail}") from None
+            raise _Failed(why.reason, f"{written(step)}: {why.detail}") from None
         self._judge(step, heard, rule)
 
     def _judge(self, step: Step, heard: list[Any], rule: Compare) -> None:
@@ -282,21 +282,21 @@ class _Suite:
             if isinstance(expected, Raises) and expected.name in heard[1] and expected.contains in heard[2]:
                 return
             wanted = f"; expected {_wanted(expected)}" if not _is_free(expected) else ""
-            raise _Failed("raised", f"{_written(step)} raised {_error(heard)}{wanted}")
+            raise _Failed("raised", f"{written(step)} raised {_error(heard)}{wanted}")
         if heard[0] == "unplain":
-            raise _Failed("unplain", f"{_written(step)} gave no plain value: {heard[1]}")
+            raise _Failed("unplain", f"{written(step)} gave no plain value: {heard[1]}")
         if (heard[0] == "done") != isinstance(expected, Keep):
             raise _Failed("noise", "something else answered")
         if _is_free(expected):
             return
         got = heard[1]
         if isinstance(expected, Raises):
-            raise _Failed("wrong", f"{_written(step)} gave {shown(got)}; expected {_wanted(expected)}")
+            raise _Failed("wrong", f"{written(step)} gave {shown(got)}; expected {_wanted(expected)}")
         if isinstance(got, wire.Remote):
-            raise _Failed("unplain", f"{_written(step)} gave no plain value")
+            raise _Failed("unplain", f"{written(step)} gave no plain value")
         if not same(got, expected, rule):
             more = "" if rule.accepts is None else " (or another right answer)"
-            raise _Failed("wrong", f"{_written(step)} gave {shown(got)}; expected {shown(expected)}{more}")
+            raise _Failed("wrong", f"{written(step)} gave {shown(got)}; expected {shown(expected)}{more}")
 
     def _named(self, value: Any) -> Any:
         """The value with its references as names in the submission's process."""
@@ -415,7 +415,7 @@ def _wanted(expected: Any) -> str:
     return f"{expected.name} to be raised" if isinstance(expected, Raises) else shown(expected)
 
 
-def _written(step: Step) -> str:
+def written(step: Step) -> str:
     """The step as it would stand in a program."""
     if step.get:
         return step.target
