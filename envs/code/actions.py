@@ -21,7 +21,7 @@ FORMS = (
 )
 _START = re.compile(r"<(write|edit)\b([^<>\n]*)>|<(run)>|<(test|submit)\s*/>|^[ \t]*(`{3,})[^`\n]*$", re.MULTILINE)
 _PATH = re.compile(r"\s+path\s*=\s*(?:\"([^\"]*)\"|'([^']*)')\s*")
-_PARTS = re.compile(r"\s*<find>(.*?)</find>\s*<replace>(.*)</replace>\s*", re.DOTALL)
+_TAGS = ("<write", "<edit", "<run>", "<test", "<submit")
 _MOST_PATH_BYTES, _MOST_NAME_BYTES = 1024, 255
 
 
@@ -93,16 +93,18 @@ def parse(reply: str, entry: Sequence[str]) -> Action:
     """
     if "\0" in reply:
         return Invalid("it holds a NUL byte")
-    fault = "there is no action"
-    place = 0
+    place, unclosed = 0, len(reply) + 1
     while found := _START.search(reply, place):
         place = found.end()
         named, attributes, run, word, fence = found.groups()
         if word:
             return Test() if word == "test" else Submit()
         if fence:
-            block = _block(reply, found, len(fence)) if len(entry) == 1 else None
-            if block is not None and not _START.match(block.lstrip()):
+            # A fence that nothing closes is not looked at twice, nor a longer one: the text may be all fences.
+            block = _block(reply, found, len(fence)) if len(entry) == 1 and len(fence) < unclosed else None
+            if block is None:
+                unclosed = min(unclosed, len(fence))
+            elif not block.lstrip().startswith(_TAGS):
                 return _at(entry[0], block)
             continue
         name = named or run
@@ -115,7 +117,7 @@ def parse(reply: str, entry: Sequence[str]) -> Action:
         if run:
             return Run(body) if body.strip() else Invalid("<run> is empty")
         return _on_file(name, attributes, body)
-    return Invalid(fault)
+    return Invalid("there is no action")
 
 
 def _block(reply: str, found: re.Match[str], ticks: int) -> str | None:
@@ -132,16 +134,23 @@ def _on_file(name: str, attributes: str, body: str) -> Action:
     path = given[1] if given[1] is not None else given[2]
     if name == "write":
         return _at(path, body.removeprefix("\n"))
-    parts = _PARTS.fullmatch(body)
-    if parts is None:
-        return Invalid("<edit> must hold <find>old</find><replace>new</replace> and nothing else")
-    find, new = (_without_edges(text) for text in parts.groups())
-    if "<find>" in find or "<replace>" in new or "</replace>" in new:
-        return Invalid("<edit> must hold one <find> and one <replace>")
-    if not find:
+    find, old = _inside(body.strip(), "find")
+    replace, new = _inside(find.strip(), "replace")
+    if old is None or new is None or replace:
+        return Invalid("<edit> must hold one <find>old</find>, one <replace>new</replace>, and nothing else")
+    if not old:
         return Invalid("<find> is empty")
     made = _at(path, "")
-    return made if isinstance(made, Invalid) else Edit(made.path, find, new)
+    return made if isinstance(made, Invalid) else Edit(made.path, old, new)
+
+
+def _inside(text: str, tag: str) -> tuple[str, str | None]:
+    """What follows a pair of tags at the start of a text, and what stands in it; None where there is no such pair."""
+    end = text.find(f"</{tag}>")
+    if not text.startswith(f"<{tag}>") or end < 0:
+        return text, None
+    held = text[len(tag) + 2 : end]
+    return text[end + len(tag) + 3 :], None if f"<{tag}>" in held else held.removeprefix("\n").removesuffix("\n")
 
 
 def _at(path: str, text: str) -> Write | Invalid:
@@ -164,7 +173,3 @@ def _at(path: str, text: str) -> Write | Invalid:
     if max(sizes) > _MOST_NAME_BYTES or sum(sizes) + len(sizes) > _MOST_PATH_BYTES:
         return Invalid(f"the path {shown!r} is too long")
     return Write(str(pure), text)
-
-
-def _without_edges(text: str) -> str:
-    return text.removeprefix("\n").removesuffix("\n")
