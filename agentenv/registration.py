@@ -7,6 +7,7 @@ import gymnasium as gym
 __all__ = ["ENV_IDS", "register_all"]
 
 ENV_IDS: dict[str, str] = {
+    "agentenv/Code-v0": "agentenv.envs.code.environment:CodeEnv",
     "agentenv/Search-v0": "agentenv.envs.search:SearchEnv",
     "agentenv/Terminal-v0": "agentenv.envs.terminal:TerminalEnv",
     "agentenv/WebShop-v0": "agentenv.envs.webshop:WebShopEnv",
