@@ -1,0 +1,1 @@
+"""Statements of our own over Rocq's standard library, with proofs: data, not code."""
