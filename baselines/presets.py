@@ -96,6 +96,10 @@ SEARCH = Preset(
         TERMINAL.arms,
         env="agentenv/Search-v0",
         env_kwargs=json.dumps({**_BRIDGE, "difficulty": "medium"}),
+        # Playing costs a quarter of an update: fresh episodes serve better than a second pass over the same.
+        updates=60,
+        epochs=1,
+        lr=2e-4,
         **_SEARCH_LIMITS,
     ),
 )
