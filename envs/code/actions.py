@@ -21,7 +21,6 @@ FORMS = (
 )
 _START = re.compile(r"<(write|edit)\b([^<>\n]*)>|<(run)>|<(test|submit)\s*/>|^[ \t]*(`{3,})[^`\n]*$", re.MULTILINE)
 _PATH = re.compile(r"\s+path\s*=\s*(?:\"([^\"]*)\"|'([^']*)')\s*")
-_TAGS = ("<write", "<edit", "<run>", "<test", "<submit")
 _MOST_PATH_BYTES, _MOST_NAME_BYTES = 1024, 255
 
 
@@ -104,7 +103,7 @@ def parse(reply: str, entry: Sequence[str]) -> Action:
             block = _block(reply, found, len(fence)) if len(entry) == 1 and len(fence) < unclosed else None
             if block is None:
                 unclosed = min(unclosed, len(fence))
-            elif not block.lstrip().startswith(_TAGS):
+            elif not _wraps_a_tag(block):
                 return _at(entry[0], block)
             continue
         name = named or run
@@ -125,6 +124,11 @@ def _block(reply: str, found: re.Match[str], ticks: int) -> str | None:
     closing = re.compile(rf"^[ \t]*`{{{ticks},}}[ \t]*$", re.MULTILINE)
     end = closing.search(reply, found.end() + 1)
     return None if end is None else reply[found.end() + 1 : end.start()]
+
+
+def _wraps_a_tag(block: str) -> bool:
+    first = _START.match(block.lstrip())
+    return first is not None and first[5] is None
 
 
 def _on_file(name: str, attributes: str, body: str) -> Action:

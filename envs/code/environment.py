@@ -28,7 +28,7 @@ from agentenv.sandbox.local import LocalSandbox
 from agentenv.sandbox.text import clean, shorten
 from agentenv.scripts import Scripts
 from agentenv.task import Task
-from agentenv.tasks.code.base import CodeTask, TestCase
+from agentenv.tasks.code.base import CodeTask, NodeTest, TestCase
 from agentenv.tasks.code.loading import load
 from agentenv.tasks.code.weights import WEIGHTS, weights_of
 
@@ -185,11 +185,10 @@ class CodeEnv(AgentEnv, RecordConstructorArgs):
             return Reply(self._public_tests())
         if isinstance(parsed, actions.Run):
             return Reply(_output(self.sandbox.run(f"exec 2>&1\n{parsed.script}"), self._limits))
-        fault = self._change(parsed) if not isinstance(parsed, actions.Invalid) else parsed.reason
-        if fault:
+        fault = parsed.reason if isinstance(parsed, actions.Invalid) else self._change(parsed)
+        if isinstance(parsed, actions.Invalid) or fault:
             return Reply(f"Invalid action: {fault}. {actions.FORMS}", valid=False)
-        verb = "Wrote" if isinstance(parsed, actions.Write) else "Edited"
-        return Reply(f"{verb} {parsed.path}." if not isinstance(parsed, actions.Invalid) else "")
+        return Reply(f"{'Wrote' if isinstance(parsed, actions.Write) else 'Edited'} {parsed.path}.")
 
     def checks(self) -> Sequence[Check]:
         """One for each hidden test that the start files fail."""
@@ -224,7 +223,7 @@ class CodeEnv(AgentEnv, RecordConstructorArgs):
     def hashes(self) -> tuple[str, str]:
         """The state's hash; and what is graded: names and bytes of the files, or all where a repository's tests run."""
         state, seen = self.sandbox.hashes()
-        if any(not _reads_files_only(test) for test in self._task().hidden):
+        if any(isinstance(test.case, NodeTest) for test in self._task().hidden):
             return state, seen
         try:
             return state, digest(collect(self.sandbox.view()))
@@ -258,7 +257,7 @@ class CodeEnv(AgentEnv, RecordConstructorArgs):
         if self._grader is None:
             raise ResetNeededError("the environment is closed")
         files = collect(view)
-        kept = {path: text.encode() for path, text in task.files.items() if path.startswith(task.protected or ("\0",))}
+        kept = {path: text.encode() for path, text in task.files.items() if path.startswith(task.protected)}
         limits = Limits(task.limit_s, task.suite_limit_s, task.memory_bytes)
         return self._grader.grade({**files, **kept}, tests, limits, view.run)
 
@@ -325,12 +324,6 @@ def _checks_of(task: CodeTask, weights: Mapping[str, float]) -> tuple[Check, ...
         return scored
 
     return tuple(Check(test.id, weights[test.id], score(test.id)) for test in task.hidden if not test.keeps)
-
-
-def _reads_files_only(test: TestCase) -> bool:
-    from agentenv.tasks.code.base import NodeTest
-
-    return not isinstance(test.case, NodeTest)
 
 
 def _output(done: Completed, limits: sandboxes.Limits) -> str:

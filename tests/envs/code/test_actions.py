@@ -35,6 +35,7 @@ LARGE = 1 << 20
         ("````\n```\n````", Write("main.py", "```\n")),
         ('```\n<write path="b.py">x</write>\n```', Write("b.py", "x")),
         ("```xml\n<run>ls</run>\n```", Run("ls")),
+        ("```html\n<testing>\n```", Write("main.py", "<testing>\n")),
         ("```python\nopen\n<run>ls</run>", Run("ls")),
     ],
 )
